@@ -74,6 +74,11 @@ impl<'a, B: Backend> Layers<'a, B> {
         Ok(Self { backend, config, seq_len, rotary: config.ropes().map(tables).collect::<Result<_>>()? })
     }
 
+    /// The device.
+    pub fn backend(&self) -> &'a B {
+        self.backend
+    }
+
     /// The residual stream entering the first block, `(ids, hidden_size)`, for the token `ids` of whole windows.
     pub fn embed(&self, embedding: &Embedding<B::Tensor>, ids: &[u32]) -> Result<B::Tensor> {
         let mut hidden = self.backend.gather(&embedding.tokens, ids)?;
@@ -290,6 +295,16 @@ impl<'a, B: Backend> Forward<'a, B> {
             hint: format!("the model has blocks 0 to {}", self.model.blocks.len().saturating_sub(1)),
         })?;
         self.layers.network(&found.ffn, x)
+    }
+
+    /// The arithmetic of its parts.
+    pub fn layers(&self) -> &Layers<'a, B> {
+        &self.layers
+    }
+
+    /// Its blocks.
+    pub fn blocks(&self) -> &'a [Block<B::Tensor>] {
+        &self.model.blocks
     }
 
     /// Width of the logits.

@@ -4,19 +4,22 @@ mod common;
 
 use std::rc::Rc;
 
+use candle_core::Tensor;
 use futures::executor::block_on;
 use futures::{StreamExt, pin_mut};
-use straightedge::backend::Backend;
 use straightedge::backend::cpu::CpuBackend;
+use straightedge::backend::{Backend, Shape};
 use straightedge::corpus::{TokenWindows, Tokenizer};
 use straightedge::event::{Event, Recorder, Stage};
 use straightedge::job::{BackendChoice, Job, Measure, Protocol, Training};
 use straightedge::model::{Linear, ModelConfig, Norm, load};
 use straightedge::platform::random::Random;
-use straightedge::report::Report;
+use straightedge::replacement::replaced::{Replaced, ReplacedParts};
+use straightedge::replacement::swap::Replacement;
+use straightedge::report::{HealedTogether, Report, orders};
 use straightedge::run::{Text, measure};
 use straightedge::solve::AffineMap;
-use straightedge::training::heal::{CpuModel, Healing, HealingText, LEARNING_RATE, WINDOWS};
+use straightedge::training::heal::{CpuModel, Healing, HealingText, LEARNING_RATE, Objective, WINDOWS};
 use straightedge::weights::{Files, FolderFiles, Weights, read_whole};
 
 const SEQ_LEN: usize = 32;
@@ -59,6 +62,12 @@ impl Patient {
         AffineMap { weight, mean_x: vec![0.0; d], deviation_x: vec![1.0; d], mean_y: vec![0.0; d], rank: d }
     }
 
+    /// The network of block 1 and the whole layer 3 replaced by such maps.
+    fn replaced(&self) -> ReplacedParts<Tensor> {
+        let map = || Replacement::affine(&self.backend, &self.damaged()).expect("a map");
+        [(1, Rc::new(Replaced::Network(map()))), (3, Rc::new(Replaced::Layer(map())))].into()
+    }
+
     /// Bits of every weight.
     fn bits(&self, model: &CpuModel) -> Vec<u32> {
         let read = |tensor: &<CpuBackend as Backend>::Tensor| block_on(self.backend.read(tensor)).expect("a tensor");
@@ -95,6 +104,8 @@ fn gradients_agree_with_central_differences_through_every_family() {
             Healing::linear(backend, model, block, &map),
             Healing::linear_adam(backend, model, block, &map),
             Healing::original(backend, model, block),
+            Healing::together(backend, model, &patient.replaced(), Objective::Streams),
+            Healing::together(backend, model, &patient.replaced(), Objective::Tokens),
         ];
         for healing in all {
             let healing = healing.expect("variables");
@@ -150,6 +161,44 @@ fn healing_a_damaged_block_lowers_the_loss_elsewhere_and_touches_nothing_frozen(
         let changed = trained.iter().zip(&before).filter(|(a, b)| a != b).count();
         assert!((1..=model.config.ffn_parameters()).contains(&changed), "{name}: {changed} weights changed");
     }
+}
+
+#[test]
+fn maps_healed_together_come_closer_to_what_they_learn() {
+    let patient = Patient::new("tiny-gpt2", CpuBackend::new());
+    let (backend, model) = (&patient.backend, &patient.model);
+    let (text, elsewhere) = (patient.entering(1, 0..48), patient.entering(1, 48..64));
+    let all: Vec<usize> = (0..elsewhere.len()).collect();
+    let [streams, tokens] = [Objective::Streams, Objective::Tokens].map(|objective| {
+        let mut healing = Healing::together(backend, model, &patient.replaced(), objective).expect("variables");
+        let error = |healing: &Healing| block_on(healing.stream_error(&elsewhere)).expect("an error");
+        let loss = |healing: &Healing| block_on(healing.loss(&elsewhere, &all)).expect("a loss");
+        let before = (loss(&healing), error(&healing));
+        assert_eq!((before.0 == before.1, healing.first()), (objective == Objective::Streams, 1));
+        for windows in text.schedule(40, Random::new(3)) {
+            block_on(healing.step(&text, &windows, 1e-3)).expect("a step");
+        }
+        let after = (loss(&healing), error(&healing));
+        println!("{objective:?}: {before:?} before, {after:?} after");
+        assert!(after.0 < before.0 - 0.01, "{objective:?}: {before:?} before, {after:?} after");
+        // Both maps have moved.
+        let (parts, old) = (healing.parts().expect("parts"), patient.replaced());
+        for (block, part) in &parts {
+            let row =
+                backend.upload("row", Shape::new(1, model.config.hidden_size), &vec![1.0; model.config.hidden_size]);
+            let row = row.expect("a row");
+            let of = |part: &Replaced<Tensor>| {
+                let y = part.map().expect("a map").apply(backend, &row).expect("y");
+                block_on(backend.read(&y)).expect("values")
+            };
+            assert!(of(part) != of(&old[block]), "{objective:?}: block {block} stayed");
+        }
+        after
+    });
+    assert!(streams.1 < tokens.1, "what learns the streams has the smaller error: {streams:?} and {tokens:?}");
+    // Nothing replaced is nothing missed.
+    let nothing = Healing::together(backend, model, &ReplacedParts::new(), Objective::Streams).expect("nothing");
+    assert_eq!(block_on(nothing.stream_error(&patient.entering(0, 0..2))).expect("an error"), 0.0);
 }
 
 #[test]
@@ -238,6 +287,37 @@ fn a_healed_map_costs_less_than_the_zero_shot_one() {
     // The cost is reported before the first step.
     let progress = |event: &Event| matches!(event, Event::Progress(p) if p.stage == Stage::Heal && p.total == 36);
     assert!(events.iter().position(progress) < events.iter().position(|event| matches!(event, Event::Curve(_))));
+}
+
+#[test]
+fn half_of_the_blocks_and_of_the_layers_are_healed_together() {
+    for (name, backend) in [("tiny-gpt2", BackendChoice::Cpu), ("tiny-llama", BackendChoice::Gpu)] {
+        if backend == BackendChoice::Gpu && common::gpu().is_none() {
+            continue;
+        }
+        let together = [Measure::Fit, Measure::HealTogether].into();
+        let protocol = Protocol { rows: 2048, ..Protocol::default() };
+        let job = Job { measures: together, blocks: None, protocol, ..job(name, 8, "0", backend) };
+        let report = report(&events(job, |_| false));
+        assert!(report.healed_together.keys().eq([orders::GREEDY_REFITTED, orders::LAYERS_LINEAR]), "{name}");
+        for (order, healed) in &report.healed_together {
+            println!("{name}, {order}: {healed:?}");
+            let steps = &report.orders[order];
+            let mut blocks: Vec<usize> = steps[..steps.len().div_ceil(2)].iter().map(|step| step.block).collect();
+            blocks.sort_unstable();
+            assert_eq!((&healed.blocks, healed.steps), (&blocks, 8), "{name}, {order}");
+            // Before, it is the model of that step of the order.
+            let step = steps[blocks.len() - 1].delta_ppl.expect("a loss");
+            common::assert_close(order, healed.delta_ppl_before, step, 1e-4 * report.ppl.expect("ppl"));
+            let before = (healed.delta_ppl_before.expect("before"), healed.stream_error_before.expect("before"));
+            let loss = |learned| healed.delta_ppl[learned].expect("a loss");
+            let error = |learned| healed.stream_error[learned].expect("an error");
+            assert!(loss(HealedTogether::TOKENS) < before.0, "{name}, {order}");
+            assert!(error(HealedTogether::STREAMS) < before.1, "{name}, {order}");
+            assert!(error(HealedTogether::STREAMS) < error(HealedTogether::TOKENS), "{name}, {order}");
+        }
+        assert!(report.blocks.iter().all(|block| block.heal.is_empty()), "only what was asked for");
+    }
 }
 
 #[test]

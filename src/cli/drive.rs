@@ -93,6 +93,7 @@ pub(super) fn drive_with_listener(
             | Event::Layer(_)
             | Event::Curve(_)
             | Event::Order { .. }
+            | Event::HealedTogether { .. }
             | Event::Opened(_)
             | Event::Step(_)
             | Event::Finished(_) => {}
@@ -148,7 +149,7 @@ pub(super) fn is_interrupted() -> bool {
 
 /// The estimated duration of a long stage for display; `None` for a short one.
 fn cost(report: &Report, stage: Stage, training: &Training) -> Option<String> {
-    let cost = estimate(report, announced(stage)?, training)?;
+    let cost = estimate(report, announced(stage, report)?, training)?;
     let plural = if cost.blocks == 1 { "" } else { "s" };
     let action = stage.label();
     let what = action.split_once(' ').map_or(action, |(verb, what)| if what == "blocks" { verb } else { action });

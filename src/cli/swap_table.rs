@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use straightedge::paired::Ranking;
-use straightedge::report::{BlockReport, OrderStep, Report, orders};
+use straightedge::report::{BlockReport, HealedTogether, OrderStep, Report, orders};
 use straightedge::thirds::{Third, Thirds};
 use straightedge::visible::visible;
 
@@ -20,6 +20,9 @@ pub(super) fn swaps(report: &Report) -> String {
     }
     for (name, steps) in &report.orders {
         text += &format!("\n{}", grid(&order_columns(name), steps));
+    }
+    if !report.healed_together.is_empty() {
+        text += &format!("\n{}", grid(&healed_columns(), &healed_maps(report)));
     }
     if names.is_empty() {
         return text;
@@ -109,6 +112,42 @@ fn order_columns(name: &str) -> [Column<OrderStep>; 4] {
         column("ppl", |step: &OrderStep| short(step.ppl)),
         column("Δppl", |step: &OrderStep| change(step.delta_ppl)),
         column("parameters", |step: &OrderStep| times(step.compression)),
+    ]
+}
+
+/// Maps of the first half of an order, before or after healing.
+struct HealedMaps {
+    of: String,
+    learned: String,
+    delta_ppl: Option<f64>,
+    stream_error: Option<f64>,
+}
+
+fn healed_maps(report: &Report) -> Vec<HealedMaps> {
+    let of_order = |(order, healed): (&String, &HealedTogether)| {
+        let what = if order == orders::LAYERS_LINEAR { "layers" } else { "blocks" };
+        let blocks: Vec<String> = healed.blocks.iter().map(usize::to_string).collect();
+        let of = format!("{what} {}", blocks.join(","));
+        let row = |(learned, delta_ppl, stream_error): (&str, Option<f64>, Option<f64>)| HealedMaps {
+            of: of.clone(),
+            learned: learned.into(),
+            delta_ppl,
+            stream_error,
+        };
+        let error = |learned| healed.stream_error.get(learned).copied().flatten();
+        let after = healed.delta_ppl.iter().map(|(learned, loss)| (&**learned, *loss, error(learned)));
+        let before = ("not healed", healed.delta_ppl_before, healed.stream_error_before);
+        std::iter::once(before).chain(after).map(row).collect::<Vec<_>>()
+    };
+    report.healed_together.iter().flat_map(of_order).collect()
+}
+
+fn healed_columns() -> [Column<HealedMaps>; 4] {
+    [
+        column("healed together", |maps: &HealedMaps| maps.of.clone()),
+        column("towards", |maps: &HealedMaps| maps.learned.clone()),
+        column("Δppl", |maps: &HealedMaps| change(maps.delta_ppl)),
+        column("stream error", |maps: &HealedMaps| short(maps.stream_error)),
     ]
 }
 

@@ -43,6 +43,21 @@ impl<T: Clone> DeviceMap<T> {
         })
     }
 
+    /// Copies the map from one device to another.
+    pub async fn copied<B: Backend<Tensor = T>, C: Backend>(&self, from: &B, to: &C) -> Result<DeviceMap<C::Tensor>> {
+        let copy = async |name: &str, tensor: &T| to.upload(name, from.shape(tensor), &from.read(tensor).await?);
+        Ok(DeviceMap {
+            mean: copy("map mean", &self.mean).await?,
+            inverse_deviation: copy("map scale", &self.inverse_deviation).await?,
+            inner: match &self.inner {
+                Some(inner) => Some(copy("map inner factor", inner).await?),
+                None => None,
+            },
+            weight: copy("map weight", &self.weight).await?,
+            offset: copy("map offset", &self.offset).await?,
+        })
+    }
+
     /// Applies `make` to each weight; mean and scale of the inputs are unchanged.
     pub fn with_weights(self, make: &mut dyn FnMut(T) -> Result<T>) -> Result<Self> {
         Ok(Self {

@@ -4,4 +4,5 @@ pub mod device_map;
 pub mod export;
 pub mod kept_layers;
 pub mod probe;
+pub mod replaced;
 pub mod swap;

@@ -208,7 +208,7 @@ impl Prepared {
             return Ok(maps);
         }
         let pass = Pass { keeps_maps: true, ..self.pass(backend, out) };
-        let swept = self.sweep(&pass, weights).await?.0;
+        let swept = self.sweep(&pass, weights).await?.blocks;
         let chosen = swept.into_iter().filter(|swept| blocks.contains(&swept.report.block));
         Ok(chosen.filter_map(|swept| Some((swept.report.block, swept.map?))).collect())
     }

@@ -7,6 +7,7 @@ use crate::corpus::TokenWindows;
 use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
 use crate::platform::yielding::yield_now;
+use crate::replacement::replaced::{ReplacedParts, streams};
 use crate::replacement::swap::Replacements;
 use crate::report::BlockReport;
 use crate::stats::bootstrap::Resamples;
@@ -80,10 +81,20 @@ impl<'a, B: Backend> Evaluation<'a, B> {
         self.perplexity_of(|batch| self.forward.resume(first, batch.hidden[first].clone(), swaps, &mut ignore)).await
     }
 
-    /// Perplexity of `other`, a forward pass that differs from this model only from block `first` on, with the
-    /// feed-forward networks of `swaps` replaced.
-    pub async fn of_other(&self, other: &Forward<'_, B>, first: usize, swaps: &Replacements<B::Tensor>) -> Result<f64> {
-        self.perplexity_of(|batch| other.resume(first, batch.hidden[first].clone(), swaps, &mut ignore)).await
+    /// Perplexity of `other`, a forward pass that differs from this model only from block `first` on, with replaced
+    /// `parts`.
+    pub async fn of_other(
+        &self,
+        other: &Forward<'_, B>,
+        first: usize,
+        parts: &ReplacedParts<B::Tensor>,
+    ) -> Result<f64> {
+        let last = |hidden: &B::Tensor| Ok(streams(other, first, hidden.clone(), parts)?.pop());
+        self.perplexity_of(|batch| {
+            let entering = &batch.hidden[first];
+            Ok(last(entering)?.unwrap_or_else(|| entering.clone()))
+        })
+        .await
     }
 
     async fn perplexity_of(&self, last: impl Fn(&WindowBatch<B::Tensor>) -> Result<B::Tensor>) -> Result<f64> {

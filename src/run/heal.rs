@@ -1,23 +1,29 @@
 //! `heal`: perplexity after fine-tuning the swapped map, and after the same training of the network itself.
+//! `heal_together` has what is fine-tuned together.
 //!
 //! Gradients are always computed on the CPU, through the whole model, which is loaded for it.
 
+use std::ops::Range;
+
 use crate::backend::Backend;
 use crate::backend::cpu::CpuBackend;
+use crate::corpus::TokenWindows;
 use crate::error::Result;
 use crate::event::{CurveEvent, Event, Stage};
 use crate::forward::Forward;
+use crate::job::Measure;
 use crate::model;
 use crate::platform::random::Random;
 use crate::report::{CurvePoint, HealReport, Warning, WarningKind, finite};
 use crate::run::evaluation::Evaluation;
-use crate::training::heal::{Healing, HealingText, LEARNING_RATE};
+use crate::training::heal::{CpuModel, Healing, HealingText, LEARNING_RATE};
 use crate::weights::Weights;
 
 use super::events::StageMeter;
+use super::heal_together::OBJECTIVES;
 use super::pass::Pass;
 use super::prepared::Prepared;
-use super::sweep::MeasuredBlock;
+use super::sweep::{MeasuredBlock, Swept};
 
 /// Names this use of the job's seed.
 const STREAM: u64 = 0x6865_616c;
@@ -25,60 +31,89 @@ const STREAM: u64 = 0x6865_616c;
 /// What is trained: the map, the map as in the first paper's code, and the network itself like the first.
 const TRAININGS: [&str; 3] = ["linear", "linear_adam", "original"];
 
-/// Everything healing needs that is the same for all blocks.
-struct HealingContext<'a> {
-    backend: &'a CpuBackend,
+/// Everything healing needs that is the same for all trainings.
+pub(super) struct HealingContext<'a> {
+    pub(super) backend: &'a CpuBackend,
+    pub(super) model: &'a CpuModel,
+    windows: &'a TokenWindows,
+    pub(super) training: Range<usize>,
+    pub(super) heldout: Range<usize>,
     evaluation: Evaluation<'a, CpuBackend>,
+    /// Perplexity of the original model.
     ppl: f64,
+    /// Steps of every training.
+    pub(super) steps: usize,
+    pub(super) seed: u64,
     meter: StageMeter,
 }
 
 impl Prepared {
-    /// Fills in `heal` of every block.
-    pub(super) async fn heal<B: Backend>(&self, pass: &Pass<'_, B>, mut swept: Vec<MeasuredBlock>) -> Result<()> {
+    /// Fills in `heal` of every block, and heals the first half of orders together.
+    pub(super) async fn heal<B: Backend>(&self, pass: &Pass<'_, B>, swept: Swept) -> Result<()> {
+        let blocks = if pass.asks(Measure::Heal) { swept.blocks } else { Vec::new() };
         if !self.config.causal {
-            explain_missing(pass, swept);
+            explain_missing(pass, blocks);
             return Ok(());
         }
         let steps = self.job.training.heal_steps;
         // The total is known from the first event on, so the first step already allows an estimate of the duration.
-        let meter = pass.out.stage(Stage::Heal, (TRAININGS.len() * steps * swept.len()) as u64);
+        let trainings = TRAININGS.len() * blocks.len() + OBJECTIVES.len() * swept.halves.len();
+        let meter = pass.out.stage(Stage::Heal, (trainings * steps) as u64);
         let backend = CpuBackend::new();
         let weights = Weights::open(self.files.clone()).await?;
         let model = &model::load(&backend, &self.config, &weights, true, &|_, _| ()).await?;
         let forward = Forward::new(&backend, model, self.windows.seq_len())?;
         let heldout = self.folds.windows(self.folds.len() - 1);
-        let training = 0..heldout.start;
-        let (windows, which) = self.eval.as_ref().map_or((&self.windows, heldout), |(_, eval)| (eval, 0..eval.len()));
+        let (windows, which) =
+            self.eval.as_ref().map_or((&self.windows, heldout.clone()), |(_, eval)| (eval, 0..eval.len()));
         let evaluation = Evaluation::new(&backend, &forward, windows, which).await?;
         let ppl = evaluation.perplexity().await?;
-        let clinic = HealingContext { backend: &backend, evaluation, ppl, meter };
-
-        let mut done = 0;
-        for swept in &mut swept {
-            let Some(map) = swept.map.take() else { continue };
-            let block = swept.report.block;
-            let text = HealingText::new(&backend, model, block, &self.windows, training.clone()).await?;
-            let shuffled = text.schedule(steps, Random::stream(self.job.protocol.seed, &[STREAM, block as u64]));
-            let in_order = text.in_order(steps);
-            for name in TRAININGS {
-                let (healing, schedule) = match name {
-                    "linear" => (Healing::linear(&backend, model, block, &map)?, &shuffled),
-                    "linear_adam" => (Healing::linear_adam(&backend, model, block, &map)?, &in_order),
-                    _ => (Healing::original(&backend, model, block)?, &shuffled),
-                };
-                let report = clinic.heal(pass, (block, name), healing, &text, schedule, &mut done).await?;
-                swept.report.heal.insert(name.into(), report);
-                pass.out.emit(Event::Block(Box::new(swept.report.clone()))).await;
-            }
+        let (training, seed) = (0..heldout.start, self.job.protocol.seed);
+        let backend = &backend;
+        let context = HealingContext {
+            backend,
+            model,
+            windows: &self.windows,
+            training,
+            heldout,
+            evaluation,
+            ppl,
+            steps,
+            seed,
+            meter,
+        };
+        for block in blocks {
+            context.heal_block(pass, block).await?;
         }
-        pass.took(|seconds| &mut seconds.heal, &clinic.meter);
+        for (name, parts) in &swept.halves {
+            context.heal_together(pass, name, parts).await?;
+        }
+        pass.took(|seconds| &mut seconds.heal, &context.meter);
         Ok(())
     }
 }
 
 impl HealingContext<'_> {
-    /// Trains through the schedule; `done` counts the steps of all blocks.
+    async fn heal_block<B: Backend>(&self, pass: &Pass<'_, B>, mut swept: MeasuredBlock) -> Result<()> {
+        let Some(map) = swept.map.take() else { return Ok(()) };
+        let (backend, model, block) = (self.backend, self.model, swept.report.block);
+        let text = self.text(block, &self.training).await?;
+        let shuffled = text.schedule(self.steps, Random::stream(self.seed, &[STREAM, block as u64]));
+        let in_order = text.in_order(self.steps);
+        for name in TRAININGS {
+            let (healing, schedule) = match name {
+                "linear" => (Healing::linear(backend, model, block, &map)?, &shuffled),
+                "linear_adam" => (Healing::linear_adam(backend, model, block, &map)?, &in_order),
+                _ => (Healing::original(backend, model, block)?, &shuffled),
+            };
+            let report = self.heal(pass, (block, name), healing, &text, schedule).await?;
+            swept.report.heal.insert(name.into(), report);
+            pass.out.emit(Event::Block(Box::new(swept.report.clone()))).await;
+        }
+        Ok(())
+    }
+
+    /// Trains through the schedule.
     async fn heal<B: Backend>(
         &self,
         pass: &Pass<'_, B>,
@@ -86,17 +121,14 @@ impl HealingContext<'_> {
         mut healing: Healing,
         text: &HealingText,
         schedule: &[Vec<usize>],
-        done: &mut u64,
     ) -> Result<HealReport> {
-        let before = self.delta(&healing, block).await?;
+        let before = self.delta(&healing).await?;
         for (step, windows) in schedule.iter().enumerate() {
-            let loss = healing.step(text, windows, LEARNING_RATE).await?;
+            let loss = self.step(&mut healing, text, windows).await?;
             let point = CurvePoint { step, value: finite(loss) };
             pass.out.send(Event::Curve(CurveEvent { block, curve: format!("heal_{name}"), point }));
-            *done += 1;
-            self.meter.reach(*done).await;
         }
-        let after = self.delta(&healing, block).await?;
+        let after = self.delta(&healing).await?;
         if after.is_none() {
             let kind = WarningKind::HealDiverged { replacement: name.to_string() };
             pass.out.warn(Warning::of_block(block, &kind));
@@ -104,11 +136,23 @@ impl HealingContext<'_> {
         Ok(HealReport { delta_ppl: after, delta_ppl_before: before, steps: schedule.len() })
     }
 
+    /// The windows `which` as they enter `block`.
+    pub(super) async fn text(&self, block: usize, which: &Range<usize>) -> Result<HealingText> {
+        HealingText::new(self.backend, self.model, block, self.windows, which.clone()).await
+    }
+
+    /// One step of a training. Returns the loss before it.
+    pub(super) async fn step(&self, healing: &mut Healing, text: &HealingText, windows: &[usize]) -> Result<f64> {
+        let loss = healing.step(text, windows, LEARNING_RATE).await?;
+        self.meter.advance(1).await;
+        Ok(loss)
+    }
+
     /// Current perplexity minus that of the original model.
-    async fn delta(&self, healing: &Healing, block: usize) -> Result<Option<f64>> {
+    pub(super) async fn delta(&self, healing: &Healing) -> Result<Option<f64>> {
         let model = healing.model()?;
         let forward = Forward::new(self.backend, &model, self.evaluation.seq_len())?;
-        Ok(finite(self.evaluation.of_other(&forward, block, &healing.swaps()?).await? - self.ppl))
+        Ok(finite(self.evaluation.of_other(&forward, healing.first(), &healing.parts()?).await? - self.ppl))
     }
 }
 

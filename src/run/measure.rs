@@ -114,8 +114,9 @@ impl Prepared {
         if self.config.architecture.needs_bos() && !self.job.protocol.bos {
             out.warn(Warning::new(&WarningKind::NoBos));
         }
-        let (swept, ppl) = self.sweep(&pass, &weights).await?;
-        if pass.asks(Measure::Heal) {
+        let swept = self.sweep(&pass, &weights).await?;
+        let ppl = swept.ppl;
+        if pass.asks(Measure::Heal) || pass.asks(Measure::HealTogether) {
             self.heal(&pass, swept).await?;
         }
         if let Some(resume) = pass.resume {

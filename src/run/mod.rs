@@ -14,6 +14,7 @@ pub mod evaluation;
 mod events;
 mod header;
 mod heal;
+mod heal_together;
 mod inputs;
 mod map_cache;
 mod measure;

@@ -12,7 +12,7 @@ use super::measures::{LayerMeasure, Source};
 use super::memory;
 use super::pass::Pass;
 use super::resume_file::Resume;
-use super::sweep::{Cut, MeasuredBlock, Reading, RowStore, ScratchFile, Sweep, adopt};
+use super::sweep::{Cut, Reading, RowStore, ScratchFile, Sweep, Swept, adopt};
 use super::tokenizer::tokenizer;
 use crate::backend::Backend;
 use crate::corpus::{Folds, Properties, TokenWindows};
@@ -117,11 +117,7 @@ impl Prepared {
     }
 
     /// Measures block by block. Returns the blocks, and the perplexity of the original model.
-    pub(super) async fn sweep<B: Backend>(
-        &self,
-        pass: &Pass<'_, B>,
-        weights: &Weights,
-    ) -> Result<(Vec<MeasuredBlock>, Option<f64>)> {
+    pub(super) async fn sweep<B: Backend>(&self, pass: &Pass<'_, B>, weights: &Weights) -> Result<Swept> {
         let (backend, seq_len) = (pass.backend, self.job.protocol.seq_len);
         let blocks = self.job.chosen_blocks(self.config.num_hidden_layers)?;
         let checkpoint = Checkpoint::new(&self.config, weights, pass.has_perplexity)?;

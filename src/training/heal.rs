@@ -1,10 +1,11 @@
-//! Healing: fine-tuning of one replaced feed-forward network with the rest of the model frozen (docs/measures.md,
-//! section 4). \[candle-core\]
+//! Healing: fine-tuning of replaced networks and layers with the rest of the model frozen (docs/measures.md, section 4).
+//! \[candle-core\]
 //!
 //! Uses the forward pass of [`crate::forward`]: with variables as weights, tensors of [`CpuBackend`] record the graph
-//! for gradients, and only from the replaced network on, because everything before it is frozen.
+//! for gradients, and only from the first replaced block on, because everything before it is frozen.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use candle_core::{Tensor, Var};
 
@@ -12,12 +13,12 @@ use crate::backend::Backend;
 use crate::backend::cpu::CpuBackend;
 use crate::corpus::TokenWindows;
 use crate::error::{Error, Result};
-use crate::forward::{Forward, ignore};
+use crate::forward::Forward;
 use crate::model::{Model, ModelPart};
 use crate::platform::random::Random;
 use crate::platform::yielding::yield_now;
-use crate::replacement::device_map::DeviceMap;
-use crate::replacement::swap::{Replacement, Replacements};
+use crate::replacement::replaced::{Replaced, ReplacedParts, streams};
+use crate::replacement::swap::Replacement;
 use crate::solve::AffineMap;
 use crate::training::adamw::AdamW;
 
@@ -107,14 +108,26 @@ impl HealingText {
     }
 }
 
-/// One feed-forward network in training, in an otherwise frozen model.
+/// What a healed model learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Objective {
+    /// The next tokens of the text: their mean negative log-likelihood.
+    Tokens,
+    /// The residual streams of the original model: the squared error of every row relative to its squared length, averaged over
+    /// rows and over the streams after all blocks from the first replaced one on.
+    Streams,
+}
+
+/// Replaced parts, or a network itself, in training in an otherwise frozen model.
 pub struct Healing {
     backend: CpuBackend,
     /// Shares all weights with the original except the trained ones.
     model: CpuModel,
-    /// The replacement of the network, if any.
-    map: Option<DeviceMap<Tensor>>,
-    block: usize,
+    /// The replaced parts, whose maps are trained; empty if the network itself is.
+    parts: ReplacedParts<Tensor>,
+    /// The first block that differs from the original.
+    first: usize,
+    objective: Objective,
     optimiser: AdamW,
 }
 
@@ -122,7 +135,8 @@ impl Healing {
     /// Trains the map that replaces the network of `block`, in the centred and scaled form in which it is applied: the
     /// parameters are (W ⊙ σ) and the value at x̄.
     pub fn linear(backend: &CpuBackend, model: &CpuModel, block: usize, map: &AffineMap) -> Result<Self> {
-        Self::map(backend, model, block, map, WEIGHT_DECAY)
+        let parts = &network(backend, block, map)?;
+        Self::replaced(backend, model, parts, Objective::Tokens, WEIGHT_DECAY)
     }
 
     /// Trains W and b themselves without weight decay, as the first paper's code does (Adam).
@@ -130,14 +144,17 @@ impl Healing {
         let d_in = map.mean_x.len();
         let raw =
             AffineMap { mean_x: vec![0.0; d_in], deviation_x: vec![1.0; d_in], mean_y: map.bias(), ..map.clone() };
-        Self::map(backend, model, block, &raw, 0.0)
+        Self::replaced(backend, model, &network(backend, block, &raw)?, Objective::Tokens, 0.0)
     }
 
-    fn map(backend: &CpuBackend, model: &CpuModel, block: usize, map: &AffineMap, decay: f64) -> Result<Self> {
-        let mut vars = Vec::new();
-        let map = DeviceMap::upload(backend, map)?.with_weights(&mut |weight| variable(&mut vars, weight))?;
-        let optimiser = optimiser(vars, decay)?;
-        Ok(Self { backend: backend.clone(), model: model.clone(), map: Some(map), block, optimiser })
+    /// Trains the maps of several replaced parts together, in the form of [`Healing::linear`].
+    pub fn together(
+        backend: &CpuBackend,
+        model: &CpuModel,
+        parts: &ReplacedParts<Tensor>,
+        objective: Objective,
+    ) -> Result<Self> {
+        Self::replaced(backend, model, parts, objective, WEIGHT_DECAY)
     }
 
     /// Trains the network of `block` itself: the same training without a replacement.
@@ -145,61 +162,85 @@ impl Healing {
         let (mut vars, mut model) = (Vec::new(), model.clone());
         let ffn = model.blocks[block].ffn.clone();
         model.blocks[block].ffn = ffn.map(&mut |weight| variable(&mut vars, weight))?;
-        Ok(Self { backend: backend.clone(), model, map: None, block, optimiser: optimiser(vars, WEIGHT_DECAY)? })
+        let (parts, objective) = (ReplacedParts::new(), Objective::Tokens);
+        let optimiser = optimiser(vars, WEIGHT_DECAY)?;
+        Ok(Self { backend: backend.clone(), model, parts, first: block, objective, optimiser })
     }
 
-    /// Mean negative log-likelihood of the predicted tokens of the given windows.
+    fn replaced(
+        backend: &CpuBackend,
+        model: &CpuModel,
+        parts: &ReplacedParts<Tensor>,
+        objective: Objective,
+        decay: f64,
+    ) -> Result<Self> {
+        let mut vars = Vec::new();
+        let parts = with_weights(parts, &mut |weight| variable(&mut vars, weight))?;
+        let first = parts.keys().next().copied().unwrap_or_default();
+        let optimiser = optimiser(vars, decay)?;
+        Ok(Self { backend: backend.clone(), model: model.clone(), parts, first, objective, optimiser })
+    }
+
+    /// Mean loss of the given windows.
     pub async fn loss(&self, text: &HealingText, windows: &[usize]) -> Result<f64> {
-        self.loss_and_gradients(text, windows, false).await.map(|(loss, _)| loss)
+        Ok(self.loss_and_gradients(self.objective, text, windows, false).await?.0)
+    }
+
+    /// [`Objective::Streams`] over all of a text, whatever is learned.
+    pub async fn stream_error(&self, text: &HealingText) -> Result<f64> {
+        let all: Vec<usize> = (0..text.len()).collect();
+        Ok(self.loss_and_gradients(Objective::Streams, text, &all, false).await?.0)
     }
 
     /// One step of AdamW on the given windows. Returns the loss before the step.
     pub async fn step(&mut self, text: &HealingText, windows: &[usize], learning_rate: f64) -> Result<f64> {
-        let (loss, gradients) = self.loss_and_gradients(text, windows, true).await?;
+        let (loss, gradients) = self.loss_and_gradients(self.objective, text, windows, true).await?;
         self.optimiser.step(&gradients, learning_rate)?;
         Ok(loss)
     }
 
-    /// The current model, detached from the graph; its swaps are [`Healing::swaps`].
+    /// The current model, detached from the graph; what is replaced in it are [`Healing::parts`].
     pub fn model(&self) -> Result<CpuModel> {
         let mut model = self.model.clone();
-        let ffn = model.blocks[self.block].ffn.clone();
-        model.blocks[self.block].ffn = ffn.map(&mut |weight| Ok(weight.detach()))?;
+        let ffn = model.blocks[self.first].ffn.clone();
+        model.blocks[self.first].ffn = ffn.map(&mut |weight| Ok(weight.detach()))?;
         Ok(model)
     }
 
-    /// The current replacements, detached from the graph.
-    pub fn swaps(&self) -> Result<Replacements<Tensor>> {
-        let detached = |map: DeviceMap<Tensor>| map.with_weights(&mut |weight| Ok(weight.detach()));
-        Ok(self.swaps_of(self.map.clone().map(detached).transpose()?))
+    /// The current replaced parts, detached from the graph.
+    pub fn parts(&self) -> Result<ReplacedParts<Tensor>> {
+        with_weights(&self.parts, &mut |weight| Ok(weight.detach()))
     }
 
-    fn swaps_of(&self, map: Option<DeviceMap<Tensor>>) -> Replacements<Tensor> {
-        map.map(|map| (self.block, Replacement::Affine(map))).into_iter().collect()
+    /// The first block that differs from the original.
+    pub fn first(&self) -> usize {
+        self.first
     }
 
     /// Every trained weight with its gradient at the mean loss of the given windows, for tests.
     pub async fn gradients(&self, text: &HealingText, windows: &[usize]) -> Result<Vec<(Var, Tensor)>> {
-        let (_, gradients) = self.loss_and_gradients(text, windows, true).await?;
+        let (_, gradients) = self.loss_and_gradients(self.objective, text, windows, true).await?;
         Ok(self.optimiser.vars().cloned().zip(gradients).collect())
     }
 
-    /// Accumulates over parts whose logits fit into memory; they add up to the mean over all windows.
+    /// Accumulates over groups of windows whose logits fit into memory; they add up to the mean over all windows.
     async fn loss_and_gradients(
         &self,
+        objective: Objective,
         text: &HealingText,
         windows: &[usize],
         backward: bool,
     ) -> Result<(f64, Vec<Tensor>)> {
         let forward = Forward::new(&self.backend, &self.model, text.seq_len)?;
         let at_once = (MAX_LOGITS / forward.vocab_size() / text.seq_len).max(1);
-        let predicted = windows.len() * (text.seq_len - 1);
         let (mut loss, mut sums) = (0.0, None);
-        for part in windows.chunks(at_once) {
-            let part_loss = self.part(&forward, text, part, predicted)?;
-            loss += scalar(&part_loss)?;
+        for group in windows.chunks(at_once) {
+            let share = group.len() as f64 / windows.len() as f64;
+            let of_group = self.mean_loss(objective, &forward, (text, group))?;
+            let of_group = run("loss", || of_group * share)?;
+            loss += scalar(&of_group)?;
             if backward {
-                let gradients = self.optimiser.gradients(&part_loss)?;
+                let gradients = self.optimiser.gradients(&of_group)?;
                 sums = Some(match sums {
                     None => gradients,
                     Some(sums) => add_all(sums, &gradients)?,
@@ -210,24 +251,58 @@ impl Healing {
         Ok((loss, sums.unwrap_or_default()))
     }
 
-    /// The contribution of some windows to the mean over `predicted` tokens.
-    fn part(
+    /// The loss of some windows.
+    fn mean_loss(
         &self,
+        objective: Objective,
         forward: &Forward<'_, CpuBackend>,
-        text: &HealingText,
-        windows: &[usize],
-        predicted: usize,
+        (text, windows): (&HealingText, &[usize]),
     ) -> Result<Tensor> {
         let entering: Vec<&Tensor> = windows.iter().map(|&window| &text.hidden[window]).collect();
-        let targets: Vec<u32> = windows.iter().flat_map(|&window| text.targets[window].iter().copied()).collect();
         let entering = run("gather windows", || Tensor::cat(&entering, 0))?;
-        let last = forward.resume(self.block, entering, &self.swaps_of(self.map.clone()), &mut ignore)?;
-        let nll = self.backend.next_token_nll(&forward.logits(&last)?, &targets)?;
-        run("loss", || {
-            let counted = nll.reshape((windows.len(), text.seq_len))?.narrow(1, 0, text.seq_len - 1)?;
-            counted.sum_all()? / predicted as f64
-        })
+        let all = streams(forward, self.first, entering.clone(), &self.parts)?;
+        match objective {
+            Objective::Streams => stream_error(&all, &streams(forward, self.first, entering, &ReplacedParts::new())?),
+            Objective::Tokens => {
+                let targets: Vec<u32> =
+                    windows.iter().flat_map(|&window| text.targets[window].iter().copied()).collect();
+                let nll = self.backend.next_token_nll(&forward.logits(&all[all.len() - 1])?, &targets)?;
+                run("loss", || nll.reshape((windows.len(), text.seq_len))?.narrow(1, 0, text.seq_len - 1)?.mean_all())
+            }
+        }
     }
+}
+
+/// The squared error of every row relative to its squared length, averaged over rows and streams.
+fn stream_error(streams: &[Tensor], originals: &[Tensor]) -> Result<Tensor> {
+    run("error of streams", || {
+        let squares = |rows: &Tensor| rows.sqr()?.sum_keepdim(1);
+        let errors = streams.iter().zip(originals).map(|(stream, original)| {
+            let error = squares(&(stream - original)?)?;
+            (error / squares(original)?)?.mean_all()
+        });
+        Tensor::stack(&errors.collect::<candle_core::Result<Vec<_>>>()?, 0)?.mean_all()
+    })
+}
+
+/// The network of `block` replaced by a map.
+fn network(backend: &CpuBackend, block: usize, map: &AffineMap) -> Result<ReplacedParts<Tensor>> {
+    let map = Replacement::affine(backend, map)?;
+    Ok([(block, Rc::new(Replaced::Network(map)))].into())
+}
+
+/// The parts with `make` applied to every weight of their maps. Parts without a map have nothing to train.
+fn with_weights(
+    parts: &ReplacedParts<Tensor>,
+    make: &mut dyn FnMut(Tensor) -> Result<Tensor>,
+) -> Result<ReplacedParts<Tensor>> {
+    let mut made = parts.clone();
+    for part in made.values_mut() {
+        if let Some(map) = part.map() {
+            *part = Rc::new(part.with_map(map.clone().with_weights(make)?));
+        }
+    }
+    Ok(made)
 }
 
 /// AdamW with the usual constants and the same weight decay on every weight.

@@ -8,9 +8,9 @@ use straightedge::fields::Field;
 use straightedge::job::{BackendChoice, GramMode, Measure, Training};
 use straightedge::learning::LearningPoint;
 use straightedge::report::{
-    AppInfo, BlockReport, ControlReport, CorpusInfo, CurvePoint, DegreePoint, DeviceInfo, HealReport, Interval,
-    LayerReport, ModelInfo, OrderStep, Ordered, OtherInput, ProbeReport, PropertyScore, ProtocolInfo, Report, Scatter,
-    Seconds, Spectrum, Warning, WarningKind,
+    AppInfo, BlockReport, ControlReport, CorpusInfo, CurvePoint, DegreePoint, DeviceInfo, HealReport, HealedTogether,
+    Interval, LayerReport, ModelInfo, OrderStep, Ordered, OtherInput, ProbeReport, PropertyScore, ProtocolInfo, Report,
+    Scatter, Seconds, Spectrum, Warning, WarningKind,
 };
 
 use crate::markdown::{assert_same, files, name_set, read, section, shown};
@@ -72,6 +72,14 @@ fn full() -> Report {
             delta_ppl: named(Some(1.0)),
         }],
         orders: named(vec![OrderStep { block: 0, ppl: Some(1.0), delta_ppl: Some(1.0), compression: Some(1.0) }]),
+        healed_together: named(HealedTogether {
+            blocks: vec![0],
+            steps: 1,
+            delta_ppl_before: Some(1.0),
+            delta_ppl: named(Some(1.0)),
+            stream_error_before: Some(1.0),
+            stream_error: named(Some(1.0)),
+        }),
         seconds: Seconds::default(),
         peak_memory: Some(1),
         warnings: vec![Warning { code: "c".into(), block: Some(0), text: "t".into() }],

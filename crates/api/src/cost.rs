@@ -52,9 +52,11 @@ pub struct Estimate {
     pub steps: usize,
 }
 
-/// The measure of a stage long enough to announce that begins after all blocks are measured.
-pub fn announced(stage: Stage) -> Option<Measure> {
-    (stage == Stage::Heal).then_some(Measure::Heal)
+/// The measure of a stage long enough to announce that begins after all blocks are measured, of those that a report's
+/// measurement asks for.
+pub fn announced(stage: Stage, report: &Report) -> Option<Measure> {
+    let asks = |measure: &Measure| report.ordered.as_ref().is_none_or(|ordered| ordered.measures.contains(measure));
+    [Measure::Heal, Measure::HealTogether].into_iter().filter(|_| stage == Stage::Heal).find(asks)
 }
 
 /// Estimates `measure` on the blocks of `report`; `None` before any rows have been measured.
@@ -77,6 +79,7 @@ pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Optio
         Measure::Conjunction => work.conjunction(),
         Measure::Controls => work.controls(report),
         Measure::Heal => work.heal(report, training),
+        Measure::HealTogether => work.heal_together(report, training),
     };
     let blocks = if matches!(measure, Measure::Layers | Measure::Prune) {
         report.model.num_hidden_layers
@@ -252,14 +255,35 @@ impl Workload {
     fn heal(&self, report: &Report, training: &Training) -> MeasureCost {
         let steps = 3.0 * self.blocks * training.heal_steps as f64;
         let step_rows = HEALING_WINDOWS / 3.0 * report.protocol.seq_len as f64;
-        let step = HEALING_SLOWDOWN * step_rows * WITH_GRADIENTS * (self.remaining * self.body + self.head);
-        let speed = if report.device.backend == "cpu" { self.speed } else { CPU_SPEED };
+        let step = step_rows * WITH_GRADIENTS * (self.remaining * self.body + self.head);
         MeasureCost {
-            seconds: steps * (STEP_SECONDS + step / speed),
+            seconds: steps * self.training_step(report, step),
             perplexities: (3.0 * self.blocks) as usize,
             steps: steps as usize,
             ..MeasureCost::default()
         }
+    }
+
+    /// The orders of refitted maps of networks and layers, and two trainings of the first half of each. The streams of
+    /// the untouched model are computed beside one of them.
+    fn heal_together(&self, report: &Report, training: &Training) -> MeasureCost {
+        let (networks, layers) = (self.orders(self.blocks, report), self.orders(self.layers, report));
+        let steps = 4.0 * training.heal_steps as f64;
+        let step_rows = 8.0 * report.protocol.seq_len as f64;
+        let step = step_rows * (WITH_GRADIENTS + 0.5) * (self.body + self.head);
+        MeasureCost {
+            products: networks.products + layers.products,
+            seconds: networks.seconds + layers.seconds + steps * self.training_step(report, step),
+            passes: networks.passes + layers.passes,
+            perplexities: (networks.perplexities + layers.perplexities) / 2 + 6,
+            steps: steps as usize,
+        }
+    }
+
+    /// Seconds of a training step of `products` multiply-adds through the model, which is always on the CPU.
+    fn training_step(&self, report: &Report, products: f64) -> f64 {
+        let speed = if report.device.backend == "cpu" { self.speed } else { CPU_SPEED };
+        STEP_SECONDS + HEALING_SLOWDOWN * products / speed
     }
 }
 

@@ -137,7 +137,7 @@ impl Compared {
 /// Compares every place; `Err` names the only report that has it, `a` or `b`.
 pub fn compare(a: &Report, b: &Report) -> BTreeMap<Place, Result<Compared, &'static str>> {
     let mut found = BTreeMap::new();
-    let whole = |report: &Report| serde_json::json!({"ppl": report.ppl, "orders": report.orders});
+    let whole = |report: &Report| serde_json::json!({"ppl": report.ppl, "orders": report.orders, "healed_together": report.healed_together});
     found.insert(Place::Model, Ok(Compared::new(Place::Model, &whole(a), &whole(b))));
     pairs(&mut found, &a.blocks, &b.blocks, |block| Place::Block(block.block));
     pairs(&mut found, &a.layers, &b.layers, |layer| Place::Layer(layer.layer));

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::continuation::{Opening, Step};
 use crate::error::Error;
-use crate::report::{BlockReport, CurvePoint, Header, LayerReport, OrderStep, Report, Seconds, Warning};
+use crate::report::{
+    BlockReport, CurvePoint, Header, HealedTogether, LayerReport, OrderStep, Report, Seconds, Warning,
+};
 use crate::trace::Span;
 
 /// One message from the engine.
@@ -30,6 +32,13 @@ pub enum Event {
         name: String,
         /// The steps.
         steps: Vec<OrderStep>,
+    },
+    /// The first half of an order, fine-tuned together.
+    HealedTogether {
+        /// One of [`crate::report::orders`].
+        name: String,
+        /// What became of it so far.
+        healed: HealedTogether,
     },
     /// A finished span of work.
     Span(Span),
@@ -265,6 +274,9 @@ impl Recorder {
             (Event::Order { name, steps }, Some(report)) => {
                 report.orders.insert(name.clone(), steps.clone());
             }
+            (Event::HealedTogether { name, healed }, Some(report)) => {
+                report.healed_together.insert(name.clone(), healed.clone());
+            }
             (Event::Warning(warning), Some(report)) if !report.partial => self.early_warnings.push(warning.clone()),
             (Event::Warning(warning), Some(report)) => insert_warning(&mut report.warnings, warning),
             (Event::Warning(warning), None) => self.early_warnings.push(warning.clone()),
@@ -273,6 +285,7 @@ impl Recorder {
                 report.blocks.clear();
                 report.layers.clear();
                 report.orders.clear();
+                report.healed_together.clear();
             }
             (Event::Finished(outcome), Some(report)) => {
                 report.ppl = outcome.ppl.or(report.ppl);

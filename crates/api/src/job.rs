@@ -232,11 +232,13 @@ pub enum Measure {
     Controls,
     /// ΔPPL after fine-tuning the swapped map (section 4).
     Heal,
+    /// ΔPPL with half of the networks, or of the layers, made linear, after fine-tuning all maps together (section 4).
+    HealTogether,
 }
 
 impl Measure {
     /// Every measure, in the order of the command line. Whatever is asked for, `fit` comes with it.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Fit,
         Self::Swap,
         Self::RankSwap,
@@ -249,13 +251,21 @@ impl Measure {
         Self::Conjunction,
         Self::Controls,
         Self::Heal,
+        Self::HealTogether,
     ];
 
     /// Whether it needs the model's next-token predictions.
     pub const fn needs_perplexity(self) -> bool {
         matches!(
             self,
-            Self::Swap | Self::RankSwap | Self::Greedy | Self::Layers | Self::Prune | Self::Probes | Self::Heal
+            Self::Swap
+                | Self::RankSwap
+                | Self::Greedy
+                | Self::Layers
+                | Self::Prune
+                | Self::Probes
+                | Self::Heal
+                | Self::HealTogether
         )
     }
 
@@ -281,6 +291,7 @@ impl Measure {
             Self::Conjunction => "conjunction",
             Self::Controls => "controls",
             Self::Heal => "heal",
+            Self::HealTogether => "heal-together",
         }
     }
 }
@@ -298,7 +309,7 @@ impl FromStr for Measure {
         Self::ALL.into_iter().find(|measure| measure.name() == name).ok_or_else(|| Error::InvalidSetting {
             field: "--measures".into(),
             value: name.into(),
-            hint: "choose from fit, swap, rank-swap, greedy, layers, prune, probes, degrees, baseline, conjunction, controls, heal, or all"
+            hint: "choose from fit, swap, rank-swap, greedy, layers, prune, probes, degrees, baseline, conjunction, controls, heal, heal-together, or all"
                 .into(),
         })
     }

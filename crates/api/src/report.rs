@@ -20,8 +20,8 @@ use crate::error::{Error, Result};
 
 pub use block::{BlockReport, LayerReport, PropertyScore};
 pub use detail::{
-    ControlReport, CurvePoint, DegreePoint, HealReport, INFLUENCE_DIGITS, Interval, OrderStep, ProbeReport, Scatter,
-    Spectrum, finite, rounded,
+    ControlReport, CurvePoint, DegreePoint, HealReport, HealedTogether, INFLUENCE_DIGITS, Interval, OrderStep,
+    ProbeReport, Scatter, Spectrum, finite, rounded,
 };
 pub use header::{AppInfo, CorpusInfo, DeviceInfo, ModelInfo, ProtocolInfo};
 pub use ordered::{Ordered, OtherInput};
@@ -64,6 +64,9 @@ pub struct Report {
     /// Blocks or layers replaced one after another, by the names of [`orders`] (docs/measures.md, section 4).
     #[serde(default, alias = "greedy", deserialize_with = "orders::read")]
     pub orders: BTreeMap<String, Vec<OrderStep>>,
+    /// The first half of an order, fine-tuned together, by the names of [`orders`] (docs/measures.md, section 4).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub healed_together: BTreeMap<String, HealedTogether>,
     /// Wall time by stage.
     pub seconds: Seconds,
     /// Peak bytes of the process, in a browser of the linear memory of engine and helper; `None` where the platform does
@@ -146,6 +149,7 @@ impl From<Header> for Report {
             blocks: Vec::new(),
             layers: Vec::new(),
             orders: BTreeMap::new(),
+            healed_together: BTreeMap::new(),
             seconds: Seconds::default(),
             peak_memory: None,
             warnings: Vec::new(),

@@ -10,7 +10,7 @@ use super::{RowStore, StoredRows, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::event::{Event, Stage};
-use crate::forward::{Layers, ResidualTerms};
+use crate::forward::ResidualTerms;
 use crate::model::{Block, Head};
 use crate::replacement::swap::Replacement;
 use crate::report::finite;
@@ -117,7 +117,7 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
         let (pass, Source { store, layers, .. }) = (self.sweep.pass, self.sweep.source);
         for fork in &mut self.running {
             for kept in &mut fork.hidden {
-                *kept = store.keep(through(layers, block, &store.tensor(kept)?, None)?).await?;
+                *kept = store.keep(layers.pass(block, &store.tensor(kept)?)?.next).await?;
             }
             pass.backend.batch_end(None).await?;
             self.done += 1;
@@ -192,21 +192,6 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
         }
         Ok(base)
     }
-}
-
-/// Runs a block, with its network or the replacement.
-pub(super) fn through<B: Backend>(
-    layers: &Layers<'_, B>,
-    block: &Block<B::Tensor>,
-    hidden: &B::Tensor,
-    replacement: Option<(&B, &Replacement<B::Tensor>)>,
-) -> Result<B::Tensor> {
-    let entered = layers.enter(block, hidden)?;
-    let y = match replacement {
-        Some((backend, replacement)) => replacement.apply(backend, &entered.ffn_in)?,
-        None => layers.network(&block.ffn, &entered.ffn_in)?,
-    };
-    layers.leave(block, &entered.rest, &y)
 }
 
 fn tensors<B: Backend>(

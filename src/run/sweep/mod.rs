@@ -26,6 +26,6 @@ pub use resume::standing;
 pub(super) use rows::{Batch, Cut, Reading, fold_batches};
 pub use spill::ScratchFile;
 pub(super) use spill::temporary;
-pub(super) use state::{BlockMeasures, MeasuredBlock, Sweep};
+pub(super) use state::{BlockMeasures, MeasuredBlock, Sweep, Swept};
 pub(super) use store::{RowStore, StoredRows};
 pub(super) use visit::{BlockMeasure, Measured, Rows, SolvedBlock, Visit, XyBatch};

@@ -3,12 +3,13 @@
 //! A step's candidates are variants of the model. Variants share rows up to the first block at which they differ, so
 //! all of them take one sweep over the evaluated rows.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use candle_core::Tensor;
+
 use super::StoredRows;
-use super::forks::through;
-use super::state::{MeasuredBlock, Sweep};
+use super::state::{HalfOrders, MeasuredBlock, Sweep};
+use crate::backend::cpu::CpuBackend;
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
 use crate::event::{Event, Stage};
@@ -16,6 +17,7 @@ use crate::forward::BlockOutput;
 use crate::job::Measure;
 use crate::model::{Block, ModelPart as _};
 use crate::platform::parallel;
+use crate::replacement::replaced::{Replaced, ReplacedParts};
 use crate::replacement::swap::Replacement;
 use crate::report::{OrderStep, finite, orders};
 use crate::run::events::StageMeter;
@@ -23,17 +25,6 @@ use crate::run::measures::Source;
 use crate::run::pass::Pass;
 use crate::solve::fit_map;
 use crate::workers::sums::BlockSums;
-
-/// What stands in the place of a network, or of a whole layer.
-enum Replaced<T> {
-    Network(Replacement<T>),
-    Layer(Replacement<T>),
-    /// The layer passes its rows on unchanged.
-    Removed,
-}
-
-/// A model with some parts replaced, by block.
-type VariantModel<T> = BTreeMap<usize, Rc<Replaced<T>>>;
 
 /// The rows of some variants, which are identical so far.
 struct Group<T> {
@@ -55,6 +46,8 @@ enum Candidates {
 }
 
 impl Candidates {
+    const ALL: [Self; 4] = [Self::Networks, Self::RefittedNetworks, Self::RemovedLayers, Self::RefittedLayers];
+
     /// Key in the report.
     fn name(self) -> &'static str {
         match self {
@@ -80,7 +73,7 @@ struct Orders<'o, 'a, B: Backend> {
     /// Perplexity of the original model.
     ppl: f64,
     /// The maps of the measured blocks.
-    maps: VariantModel<B::Tensor>,
+    maps: ReplacedParts<B::Tensor>,
     /// Parameters of a whole layer.
     layer_parameters: usize,
     /// Counts blocks passed and perplexities.
@@ -91,14 +84,15 @@ impl<B: Backend> Sweep<'_, B> {
     /// Whether any order follows this sweep.
     pub(super) fn has_orders(&self) -> bool {
         let asks = |measure| self.pass.asks(measure);
-        asks(Measure::Swap) && self.blocks.len() > 1 || asks(Measure::Greedy) || asks(Measure::Prune)
+        asks(Measure::Swap) && self.blocks.len() > 1 || !self.wanted_orders().is_empty()
     }
 
     /// Replaces blocks one after another: in the order of their own cost, then greedily. `ppl` is the perplexity of the
-    /// original model.
-    pub(super) async fn replace_in_order(&self, swept: &[MeasuredBlock], ppl: f64) -> Result<()> {
+    /// original model. Returns what is healed together: the first half of the orders with refitted maps, by their names.
+    pub(super) async fn replace_in_order(&self, swept: &[MeasuredBlock], ppl: f64) -> Result<HalfOrders> {
+        let mut halves = HalfOrders::new();
         if !self.has_orders() {
-            return Ok(());
+            return Ok(halves);
         }
         let part = |map| Ok(Rc::new(Replaced::Network(Replacement::affine(self.pass.backend, map)?)));
         let maps = swept.iter().filter_map(|block| Some((block.report.block, block.map.as_ref()?)));
@@ -111,17 +105,25 @@ impl<B: Backend> Sweep<'_, B> {
             orders.by_cost(swept).await?;
         }
         for candidates in wanted {
-            orders.greedy(candidates).await?;
+            if let Some(half) = orders.greedy(candidates).await? {
+                halves.insert(candidates.name(), half);
+            }
         }
         self.pass.spend(|seconds| &mut seconds.swap, orders.meter.seconds());
-        Ok(())
+        Ok(halves)
     }
 
     fn wanted_orders(&self) -> Vec<Candidates> {
-        let of_networks = [Candidates::Networks, Candidates::RefittedNetworks];
-        let of_layers = [Candidates::RemovedLayers, Candidates::RefittedLayers];
-        let wanted = [(Measure::Greedy, of_networks), (Measure::Prune, of_layers)];
-        wanted.into_iter().filter(|(measure, _)| self.pass.asks(*measure)).flat_map(|(_, all)| all).collect()
+        let is_wanted = |candidates: &Candidates| {
+            let own = if candidates.are_layers() { Measure::Prune } else { Measure::Greedy };
+            self.pass.asks(own) || self.is_healed(*candidates)
+        };
+        Candidates::ALL.into_iter().filter(is_wanted).collect()
+    }
+
+    /// Whether the first half of an order is healed together.
+    fn is_healed(&self, candidates: Candidates) -> bool {
+        orders::HEALED.contains(&candidates.name()) && self.pass.asks(Measure::HealTogether)
     }
 
     /// The work of all orders: a unit for every block that a sweep passes, and for every perplexity.
@@ -160,7 +162,7 @@ impl<B: Backend> Orders<'_, '_, B> {
             let replaced: &[usize] = &order[..=step];
             replaced.iter().filter_map(|block| Some((*block, self.maps.get(block)?.clone()))).collect()
         };
-        let variants: Vec<VariantModel<_>> = (0..order.len()).map(variant).collect();
+        let variants: Vec<ReplacedParts<_>> = (0..order.len()).map(variant).collect();
         let found = self.perplexities(&variants).await?;
         let steps = order.into_iter().zip(found).enumerate();
         let steps = steps.map(|(step, (block, ppl))| self.step(block, ppl, (step + 1, Candidates::Networks))).collect();
@@ -168,11 +170,13 @@ impl<B: Backend> Orders<'_, '_, B> {
         Ok(())
     }
 
-    /// After every step the cheapest of those left is chosen anew.
-    async fn greedy(&self, candidates: Candidates) -> Result<()> {
+    /// After every step the cheapest of those left is chosen anew. Returns the first half of the order if it is healed.
+    async fn greedy(&self, candidates: Candidates) -> Result<Option<ReplacedParts<Tensor>>> {
         let layers = self.sweep.source.checkpoint.config().num_hidden_layers;
         let mut left = if candidates.are_layers() { (0..layers).collect() } else { self.sweep.blocks.to_vec() };
-        let (mut chosen, mut steps) = (VariantModel::new(), Vec::new());
+        let (mut chosen, mut steps, mut half) = (ReplacedParts::new(), Vec::new(), None);
+        let is_healed = self.sweep.is_healed(candidates);
+        let healed = left.len().div_ceil(2);
         while !left.is_empty() {
             let parts = match candidates {
                 Candidates::Networks => self.maps.clone(),
@@ -184,7 +188,7 @@ impl<B: Backend> Orders<'_, '_, B> {
                 variant.extend(parts.get(block).map(|part| (*block, part.clone())));
                 variant
             };
-            let mut variants: Vec<VariantModel<_>> = left.iter().map(with).collect();
+            let mut variants: Vec<ReplacedParts<_>> = left.iter().map(with).collect();
             let found = self.perplexities(&variants).await?;
             // Not a number counts as the most expensive; of equally cheap ones the earlier is chosen.
             let cost = |at: &usize| if found[*at].is_nan() { f64::INFINITY } else { found[*at] };
@@ -192,8 +196,11 @@ impl<B: Backend> Orders<'_, '_, B> {
             chosen = variants.swap_remove(at);
             steps.push(self.step(left.remove(at), found[at], (chosen.len(), candidates)));
             self.pass().out.emit(Event::Order { name: candidates.name().into(), steps: steps.clone() }).await;
+            if is_healed && steps.len() == healed {
+                half = Some(copied(self.pass().backend, &chosen).await?);
+            }
         }
-        Ok(())
+        Ok(half)
     }
 
     fn pass(&self) -> &Pass<'_, B> {
@@ -216,7 +223,7 @@ impl<B: Backend> Orders<'_, '_, B> {
     }
 
     /// Perplexity of every variant.
-    async fn perplexities(&self, variants: &[VariantModel<B::Tensor>]) -> Result<Vec<f64>> {
+    async fn perplexities(&self, variants: &[ReplacedParts<B::Tensor>]) -> Result<Vec<f64>> {
         let reading = self.sweep.source.reading.of_evaluation();
         let sweep = &Sweep { source: Source { reading: &reading, ..self.sweep.source }, ..*self.sweep };
         let mut groups = vec![Group { variants: (0..variants.len()).collect(), hidden: sweep.embed().await? }];
@@ -248,14 +255,14 @@ impl<B: Backend> Orders<'_, '_, B> {
     /// The networks or layers `wanted` as affine maps, fitted on the training rows of the model with the parts `chosen`.
     async fn refitted(
         &self,
-        chosen: &VariantModel<B::Tensor>,
+        chosen: &ReplacedParts<B::Tensor>,
         wanted: &[usize],
         are_layers: bool,
-    ) -> Result<VariantModel<B::Tensor>> {
+    ) -> Result<ReplacedParts<B::Tensor>> {
         let Sweep { pass, source, .. } = *self.sweep;
         let reading = source.reading.of_training();
         let sweep = &Sweep { source: Source { reading: &reading, ..source }, ..*self.sweep };
-        let (mut hidden, mut parts) = (sweep.embed().await?, VariantModel::new());
+        let (mut hidden, mut parts) = (sweep.embed().await?, ReplacedParts::new());
         for index in 0..source.checkpoint.config().num_hidden_layers {
             let block = sweep.load(index).await?;
             let part = chosen.get(&index).map(|part| &**part);
@@ -284,9 +291,21 @@ impl<B: Backend> Orders<'_, '_, B> {
     }
 }
 
+/// Replaced parts on the CPU, where they are healed.
+async fn copied<B: Backend>(backend: &B, parts: &ReplacedParts<B::Tensor>) -> Result<ReplacedParts<Tensor>> {
+    let mut copies = ReplacedParts::new();
+    for (block, part) in parts {
+        if let Some(map) = part.map() {
+            let map = map.copied(backend, &CpuBackend::new()).await?;
+            copies.insert(*block, Rc::new(part.with_map(map)));
+        }
+    }
+    Ok(copies)
+}
+
 /// The variants `all`, by their part at a block.
 fn by_part<'v, T>(
-    variants: &'v [VariantModel<T>],
+    variants: &'v [ReplacedParts<T>],
     all: &[usize],
     block: usize,
 ) -> Vec<(Option<&'v Replaced<T>>, Vec<usize>)> {
@@ -323,9 +342,8 @@ impl<B: Backend> Sweep<'_, B> {
             }
             let before = store.tensor(kept)?;
             let after = match part {
-                Some(Replaced::Layer(map)) => map.apply(backend, &before)?,
-                Some(Replaced::Network(map)) => through(layers, block, &before, Some((backend, map)))?,
-                Some(Replaced::Removed) | None => through(layers, block, &before, None)?,
+                Some(part) => part.through(layers, block, &before)?,
+                None => layers.pass(block, &before)?.next,
             };
             next.push(Rc::new(store.keep(after).await?));
         }

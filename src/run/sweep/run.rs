@@ -8,7 +8,7 @@ use futures::{FutureExt, try_join};
 use super::block_pass::BlockPass;
 use super::forks::Forks;
 use super::measuring::Measuring;
-use super::state::{BlockMeasures, KeepPolicy, MeasuredBlock, Stream, Sweep};
+use super::state::{BlockMeasures, HalfOrders, KeepPolicy, MeasuredBlock, Stream, Sweep, Swept};
 use super::unfinished::{MeasuredVisit, Unfinished};
 use super::visit::{SolvedBlock, Visit};
 use crate::backend::Backend;
@@ -19,13 +19,12 @@ use crate::run::measures::LayerMeasure;
 use crate::trace::Lane;
 
 impl<'a, B: Backend> Sweep<'a, B> {
-    /// Measures every block, then perplexity if requested. Returns the blocks, and the perplexity of the original
-    /// model.
+    /// Measures every block, then perplexity if requested.
     pub(in crate::run) async fn run(
         &self,
         measures: BlockMeasures<'a, B>,
         layers: Option<LayerMeasure<'a, B>>,
-    ) -> Result<(Vec<MeasuredBlock>, Option<f64>)> {
+    ) -> Result<Swept> {
         let mut measuring = Measuring { measures, layers, forks: Forks::new(self), swept: Vec::new() };
         let keeps = measuring.keeps();
         self.source.checkpoint.announce().await?;
@@ -66,10 +65,11 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let perplexities = async {
             let ppl = forks.finish(&stream, &mut swept, layers).await?;
             drop(stream);
-            if let Some(ppl) = ppl {
-                self.replace_in_order(&swept, ppl).await?;
-            }
-            Ok((swept, ppl))
+            let halves = match ppl {
+                Some(ppl) => self.replace_in_order(&swept, ppl).await?,
+                None => HalfOrders::new(),
+            };
+            Ok(Swept { blocks: swept, ppl, halves })
         };
         self.pass.out.span(Lane::Perplexity, None, perplexities).await
     }

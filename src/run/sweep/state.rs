@@ -1,11 +1,15 @@
 //! A sweep's inputs, the rows it keeps, and its results.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
+
+use candle_core::Tensor;
 
 use super::rows::Batch;
 use super::store::StoredRows;
 use super::visit::BlockMeasure;
 use crate::backend::Backend;
+use crate::replacement::replaced::ReplacedParts;
 use crate::report::BlockReport;
 use crate::run::events::StageMeter;
 use crate::run::measures::Source;
@@ -31,6 +35,18 @@ pub(in crate::run) struct MeasuredBlock {
     pub(in crate::run) report: BlockReport,
     pub(in crate::run) map: Option<AffineMap>,
 }
+
+/// What a sweep has found.
+pub(in crate::run) struct Swept {
+    pub(in crate::run) blocks: Vec<MeasuredBlock>,
+    /// Perplexity of the original model, if it is requested.
+    pub(in crate::run) ppl: Option<f64>,
+    /// What is healed together.
+    pub(in crate::run) halves: HalfOrders,
+}
+
+/// The first half of orders of replacement, on the CPU, by their names.
+pub(in crate::run) type HalfOrders = BTreeMap<&'static str, ReplacedParts<Tensor>>;
 
 /// The residual stream of all batches between two blocks.
 pub(in crate::run) type Stream<T> = Vec<Rc<StoredRows<T>>>;

@@ -3,6 +3,7 @@
 use straightedge_api::report::{BlockReport, Report};
 
 use super::figure::{BLOCK_AXIS, Figure, Grid, alike, at_x, block_name, blocks_of, by_block, curve, grid_of, heads};
+use super::healed_together;
 use super::shown::{HEALED, shown_block};
 use crate::chart::plot::{Axis, Plot};
 use crate::chart::scale::Kind;
@@ -12,7 +13,12 @@ use crate::text::format::{NOTHING, exact};
 use crate::text::t;
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
-    vec![before_and_after(report), training(report, block)]
+    vec![
+        before_and_after(report),
+        training(report, block),
+        healed_together::of_blocks(report),
+        healed_together::of_layers(report),
+    ]
 }
 
 fn before_and_after(report: &Report) -> Option<Figure> {

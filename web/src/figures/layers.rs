@@ -140,7 +140,7 @@ mod tests {
     fn layers_show_all_their_measures() {
         let figures: Vec<_> = figures(&sample::report()).into_iter().flatten().collect();
         let names: Vec<_> = figures.iter().map(|figure| figure.plot.series.len()).collect();
-        assert_eq!(names, [3, 1, 2, 1, 1, 1, 1]);
+        assert_eq!(names, [3, 1, 2, 2, 1, 1, 1]);
         assert!(figures[6].facts[0].ends_with("token read out 0.50."), "{:?}", figures[6].facts);
         assert_eq!(figures[0].table.rows[1], ["1", "0.9900", "0.9800", "0.4000"]);
         assert_eq!(figures[2].plot.series[1].marks[0].y, Some(7.0));

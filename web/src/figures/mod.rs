@@ -12,6 +12,7 @@ mod detail;
 pub mod detail_numbers;
 pub mod differences;
 mod figure;
+mod healed_together;
 mod healing;
 mod layers;
 mod learning;

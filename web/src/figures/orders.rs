@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn layers_have_a_figure_of_their_own() {
         let figure = of_layers(&sample::report()).unwrap();
-        assert_eq!(figure.plot.series.len(), 1);
-        let told = figure.plot.tell((0, 1));
+        assert_eq!(figure.plot.series.len(), 2);
+        let told = figure.plot.tell((1, 1));
         assert!(told.contains("Layer 1 removed"), "{told}");
     }
 

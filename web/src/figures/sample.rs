@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use straightedge_api::event::{CurveEvent, Event, Outcome, Recorder};
 use straightedge_api::report::{
-    BlockReport, ControlReport, CurvePoint, DegreePoint, HealReport, LayerReport, OrderStep, ProbeReport,
-    PropertyScore, Report, orders,
+    BlockReport, ControlReport, CurvePoint, DegreePoint, HealReport, HealedTogether, LayerReport, OrderStep,
+    ProbeReport, PropertyScore, Report, orders,
 };
 
 use crate::state::run::tests::recording;
@@ -42,6 +42,16 @@ pub(crate) fn events() -> Vec<Event> {
     events.push(order(orders::BY_COST, vec![step(0, 20.5, 1.4), step(1, 23.0, 2.0)]));
     events.push(order(orders::GREEDY, vec![step(0, 20.5, 1.4), step(1, 22.0, 2.0)]));
     events.push(order(orders::LAYERS_REMOVED, vec![step(1, 24.0, 1.5)]));
+    events.push(order(orders::LAYERS_LINEAR, vec![step(1, 26.0, 1.4)]));
+    let healed = HealedTogether {
+        blocks: vec![1],
+        steps: 200,
+        delta_ppl_before: Some(6.0),
+        delta_ppl: map(&[(HealedTogether::STREAMS, Some(1.5)), (HealedTogether::TOKENS, None)]),
+        stream_error_before: Some(0.5),
+        stream_error: map(&[(HealedTogether::STREAMS, Some(0.25)), (HealedTogether::TOKENS, None)]),
+    };
+    events.push(Event::HealedTogether { name: orders::LAYERS_LINEAR.into(), healed });
     events.push(Event::Finished(Outcome { ppl: Some(20.0), ..Default::default() }));
     events
 }

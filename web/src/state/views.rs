@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use straightedge_api::baseline::BaselineTraining;
 use straightedge_api::job::Measure;
-use straightedge_api::report::{BlockReport, Report, orders};
+use straightedge_api::report::{BlockReport, HealedTogether, Report, orders};
 
 use crate::text::continuation as texts_sides;
 use crate::text::detail::t as d;
@@ -116,7 +116,7 @@ impl View {
             Self::Baseline => &[Measure::Baseline],
             Self::Controls => &[Measure::Controls],
             Self::Layers => &[Measure::Layers, Measure::Prune],
-            Self::Healing => &[Measure::Heal],
+            Self::Healing => &[Measure::Heal, Measure::HealTogether],
         }
     }
 
@@ -142,6 +142,7 @@ pub fn question(measure: Measure) -> &'static str {
         Measure::Conjunction => t.asks_conjunction,
         Measure::Controls => t.asks_controls,
         Measure::Heal => t.asks_heal,
+        Measure::HealTogether => t.asks_heal_together,
     }
 }
 
@@ -160,6 +161,7 @@ pub fn name(measure: Measure) -> &'static str {
         Measure::Conjunction => t().measure_conjunction,
         Measure::Controls => t().measure_controls,
         Measure::Heal => t().measure_heal,
+        Measure::HealTogether => t().measure_heal_together,
     }
 }
 
@@ -173,6 +175,7 @@ pub fn is_complete(measure: Measure, report: &Report) -> bool {
         Measure::Layers => return report.layers.len() >= layers,
         Measure::Greedy => return steps(report, orders::GREEDY_REFITTED) >= report.blocks.len(),
         Measure::Prune => return steps(report, orders::LAYERS_LINEAR) >= layers,
+        Measure::HealTogether => return orders::HEALED.iter().all(|order| is_healed(report, order)),
         _ => {}
     }
     report.blocks.iter().all(|block| has(measure, block))
@@ -183,6 +186,11 @@ fn steps(report: &Report, order: &str) -> usize {
     report.orders.get(order).map_or(0, Vec::len)
 }
 
+/// Whether the first half of an order was healed in both ways.
+fn is_healed(report: &Report, order: &str) -> bool {
+    report.healed_together.get(order).is_some_and(|healed| healed.delta_ppl.contains_key(HealedTogether::TOKENS))
+}
+
 /// All measures beyond the fit that a report has a value of.
 pub fn measured(report: &Report) -> BTreeSet<Measure> {
     let some = |measure: &Measure| match measure {
@@ -190,6 +198,7 @@ pub fn measured(report: &Report) -> BTreeSet<Measure> {
         Measure::Layers => !report.layers.is_empty(),
         Measure::Greedy => steps(report, orders::GREEDY) > 0,
         Measure::Prune => steps(report, orders::LAYERS_REMOVED) > 0,
+        Measure::HealTogether => !report.healed_together.is_empty(),
         measure => report.blocks.iter().any(|block| has(*measure, block)),
     };
     Measure::ALL.into_iter().filter(some).collect()
@@ -202,7 +211,7 @@ pub fn has(measure: Measure, block: &BlockReport) -> bool {
         Measure::Fit => true,
         Measure::Swap => block.delta_ppl.contains_key("zero"),
         Measure::RankSwap => block.delta_ppl.keys().any(|name| name.starts_with("rank_")),
-        Measure::Layers | Measure::Greedy | Measure::Prune => false,
+        Measure::Layers | Measure::Greedy | Measure::Prune | Measure::HealTogether => false,
         Measure::Probes => !block.probes.is_empty(),
         Measure::Degrees => !block.degrees.is_empty(),
         // Reports of versions before `adamw_constant` have only these two.
@@ -216,8 +225,10 @@ pub fn has(measure: Measure, block: &BlockReport) -> bool {
 /// Why a measure is unavailable for the model of a report.
 pub fn refusal(measure: Measure, report: &Report) -> Option<Refusal> {
     let is_encoder = report.model.architecture == "bert";
-    let is_perplexity =
-        matches!(measure, Measure::Swap | Measure::RankSwap | Measure::Greedy | Measure::Prune | Measure::Heal);
+    let is_perplexity = matches!(
+        measure,
+        Measure::Swap | Measure::RankSwap | Measure::Greedy | Measure::Prune | Measure::Heal | Measure::HealTogether
+    );
     let is_rows = report.model.architecture == "rows";
     if is_rows && !matches!(measure, Measure::Fit | Measure::Probes | Measure::Degrees | Measure::Baseline) {
         Some(Refusal::Rows)
@@ -264,6 +275,7 @@ mod tests {
         report.blocks.clear();
         report.layers.clear();
         report.orders.clear();
+        report.healed_together.clear();
         assert!(measured(&report).is_empty());
     }
 

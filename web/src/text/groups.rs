@@ -26,6 +26,7 @@ catalogue! {
     asks_conjunction: "Does what the linear map misses depend on pairs of inputs?",
     asks_controls: "Did training make the blocks this linear, or would any weights and inputs do?",
     asks_heal: "How much of the loss does fine-tuning the linear map recover?",
+    asks_heal_together: "How much of the loss of half of the blocks, or layers, does fine-tuning all maps together recover?",
 
     add: "Add {measure}",
     with: "Measure with {measure}",

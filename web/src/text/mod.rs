@@ -463,6 +463,7 @@ catalogue! {
     measure_conjunction: "the conjunction index",
     measure_controls: "the controls",
     measure_heal: "healing",
+    measure_heal_together: "healing together",
     measure_all: "all blocks",
     measure_opened: "This report was opened from a file. To add to it, choose its model and text and measure here.",
     measure_recorded: "This is a recording, and the link you followed locks what is measured.",

@@ -24,4 +24,15 @@ catalogue! {
     layers_caption: "Each step removes one more layer, or replaces it by an affine map of the residual stream that is fitted on the partly replaced model. Each step takes the layer that raises perplexity least. The numbers next to the marks are layer numbers.",
     layer_linear: "Layer {block} also linear",
     layer_removed: "Layer {block} removed",
+
+    healed_blocks_figure: "Half of the blocks linear, healed together",
+    healed_layers_figure: "Half of the layers linear, healed together",
+    healed_caption: "The line is the order with refitted maps. At half of it, all its maps are fine-tuned together through the frozen rest of the model, from the same start in two ways: towards the residual streams of the original model, without any look at the next tokens, and towards the next tokens of the training text. The error of the streams is the mean of the squared error of a row relative to its squared length, over rows and layers of the held-out windows.",
+    refitted_order: "not healed",
+    healed_streams: "healed towards the original streams",
+    healed_tokens: "healed towards the next tokens",
+    healed_at: "{count} replaced, {steps} steps",
+    healed_maps: "maps",
+    healed_error: "error of the streams",
+    axis_replaced: "replaced",
 }

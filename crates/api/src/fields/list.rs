@@ -143,6 +143,12 @@ fields! {
     OrderPpl = Line::listed("orders.NAME[].ppl", 4, "Perplexity after this step").unit("perplexity");
     OrderDeltaPpl = Line::listed("orders.NAME[].delta_ppl", 4, "The same minus `ppl`").higher(LessLinear);
     OrderCompression = Line::listed("orders.NAME[].compression", 4, "Parameters of all networks, or of all layers, divided by those that are left");
+    HealedBlocks = Line::listed("healed_together.NAME.blocks", 4, "Networks (`greedy_refitted`) or layers (`layers_linear`) that were made linear and healed together; optional");
+    HealedSteps = Line::listed("healed_together.NAME.steps", 4, "Training steps of each way to heal");
+    HealedBefore = Line::listed("healed_together.NAME.delta_ppl_before", 4, "Change of held-out perplexity before healing").higher(LessLinear);
+    HealedDeltaPpl = Line::listed("healed_together.NAME.delta_ppl.NAME", 4, "The same after healing towards the original `streams` or the next `tokens`").higher(LessLinear);
+    HealedErrorBefore = Line::listed("healed_together.NAME.stream_error_before", 4, "Mean squared error of the streams, relative to the squared length of the original ones, on held-out windows, before healing").higher(LessLinear);
+    HealedError = Line::listed("healed_together.NAME.stream_error.NAME", 4, "The same after healing").higher(LessLinear);
 }
 
 /// The two ends of an interval.

@@ -148,7 +148,16 @@ mod tests {
     fn every_number_of_a_report_has_a_line_and_every_line_a_number() {
         let mut numbers = both(&full(), &full_layer());
         let of_step = ["block", "ppl", "delta_ppl", "compression"].map(|field| format!("orders.by_cost[0].{field}"));
-        numbers.extend(of_step.into_iter().chain(["ppl".into()]).map(|path| (path, None)));
+        let healed = [
+            "blocks[0]",
+            "steps",
+            "delta_ppl_before",
+            "delta_ppl.tokens",
+            "stream_error_before",
+            "stream_error.tokens",
+        ];
+        let of_healing = healed.map(|field| format!("healed_together.layers_linear.{field}"));
+        numbers.extend(of_step.into_iter().chain(of_healing).chain(["ppl".into()]).map(|path| (path, None)));
         for path in numbers.keys() {
             assert!(Field::of(path).is_some(), "{path} has no line in the table of report fields");
         }

@@ -1,7 +1,7 @@
 //! Detailed results of a block: controls, probes, healing, intervals; the spectrum of its inputs and sample predictions,
 //! both reduced to what a chart can show, so that reports stay small.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +96,32 @@ pub struct HealReport {
     pub delta_ppl_before: Option<f64>,
     /// Steps taken.
     pub steps: usize,
+}
+
+/// Networks or layers of a model that were made linear and whose maps were then fine-tuned together, in several ways
+/// (docs/measures.md, section 4).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HealedTogether {
+    /// The blocks or layers, ascending.
+    pub blocks: Vec<usize>,
+    /// Training steps of each way.
+    pub steps: usize,
+    /// Perplexity change against the untouched model before healing.
+    pub delta_ppl_before: Option<f64>,
+    /// The same after healing, by what was learned: [`Self::STREAMS`] or [`Self::TOKENS`].
+    pub delta_ppl: BTreeMap<String, Option<f64>>,
+    /// Mean squared error of the streams on held-out windows, relative to the squared length of the untouched model's,
+    /// before healing.
+    pub stream_error_before: Option<f64>,
+    /// The same after healing.
+    pub stream_error: BTreeMap<String, Option<f64>>,
+}
+
+impl HealedTogether {
+    /// Towards the untouched model's residual streams.
+    pub const STREAMS: &str = "streams";
+    /// Towards the next tokens of the text.
+    pub const TOKENS: &str = "tokens";
 }
 
 /// A trained probe of the residual (docs/measures.md, section 5).

@@ -17,6 +17,9 @@ pub const LAYERS_REMOVED: &str = "layers_removed";
 /// Whole layers by affine maps, which are fitted again after every step.
 pub const LAYERS_LINEAR: &str = "layers_linear";
 
+/// The orders whose first half is healed together.
+pub const HEALED: [&str; 2] = [GREEDY_REFITTED, LAYERS_LINEAR];
+
 /// Orders in a report: by name, or in reports of earlier versions a list, which was [`BY_COST`].
 #[derive(Deserialize)]
 #[serde(untagged)]

@@ -1,0 +1,54 @@
+//! `heal-together`: the first half of an order with refitted maps, networks or layers, all of whose maps are fine-tuned
+//! together, towards the original model's streams or the next tokens (docs/measures.md, section 4).
+
+use candle_core::Tensor;
+
+use super::heal::HealingContext;
+use super::pass::Pass;
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::event::Event;
+use crate::platform::random::Random;
+use crate::replacement::replaced::ReplacedParts;
+use crate::report::{HealedTogether, finite};
+use crate::training::heal::{Healing, Objective};
+
+/// Names this use of the job's seed.
+const STREAM: u64 = 0x746f_6765_7468;
+
+/// What is learned, by its name in the report.
+pub(super) const OBJECTIVES: [(&str, Objective); 2] =
+    [(HealedTogether::STREAMS, Objective::Streams), (HealedTogether::TOKENS, Objective::Tokens)];
+
+impl HealingContext<'_> {
+    /// Heals the replaced `parts` of the order `name`.
+    pub(super) async fn heal_together<B: Backend>(
+        &self,
+        pass: &Pass<'_, B>,
+        name: &str,
+        parts: &ReplacedParts<Tensor>,
+    ) -> Result<()> {
+        let train = |objective| Healing::together(self.backend, self.model, parts, objective);
+        let unhealed = train(Objective::Streams)?;
+        let text = self.text(unhealed.first(), &self.training).await?;
+        let heldout = self.text(unhealed.first(), &self.heldout).await?;
+        let schedule = text.schedule(self.steps, Random::stream(self.seed, &[STREAM]));
+        let mut healed = HealedTogether {
+            blocks: parts.keys().copied().collect(),
+            steps: self.steps,
+            delta_ppl_before: self.delta(&unhealed).await?,
+            stream_error_before: finite(unhealed.stream_error(&heldout).await?),
+            ..HealedTogether::default()
+        };
+        for (learned, objective) in OBJECTIVES {
+            let mut healing = train(objective)?;
+            for windows in &schedule {
+                self.step(&mut healing, &text, windows).await?;
+            }
+            healed.delta_ppl.insert(learned.into(), self.delta(&healing).await?);
+            healed.stream_error.insert(learned.into(), finite(healing.stream_error(&heldout).await?));
+            pass.out.emit(Event::HealedTogether { name: name.into(), healed: healed.clone() }).await;
+        }
+        Ok(())
+    }
+}
