@@ -90,20 +90,23 @@ visit('recordings are compared before anything is measured', { webgpu: false }, 
 
 visit('every ready comparison has its lines, and two of them their layers', { webgpu: false }, async (app) => {
   const expected = await recorded();
-  const known = { families: 3, learned: 4, training: (await steps()).length, seeds: 2, regularised: 2, 'fine-tuned': 2 };
+  const known = { families: 3, learned: 4, training: (await steps()).length, seeds: 2, regularised: 3, 'fine-tuned': 2 };
   for (const [preset, lines] of Object.entries(known)) {
     await compare(app, preset);
     assert.equal(await app.element('runs').locator('li').count(), lines, preset);
     assert.equal(await marks(app, 0).count(), 6 * lines, preset);
   }
-  const pairs = {
-    regularised: ['Demo GPT-2, regularised (recorded)', 'demo-gpt2-cosine'],
-    'fine-tuned': ['Demo GPT-2, fine-tuned on puzzles (recorded)', 'demo-gpt2-puzzles'],
+  const beside = {
+    regularised: [
+      ['Demo GPT-2, regularised by cosine (recorded)', 'demo-gpt2-cosine'],
+      ['Demo GPT-2, regularised by MSE (recorded)', 'demo-gpt2-mse'],
+    ],
+    'fine-tuned': [['Demo GPT-2, fine-tuned on puzzles (recorded)', 'demo-gpt2-puzzles']],
   };
-  for (const [preset, pair] of Object.entries(pairs)) {
+  for (const [preset, others] of Object.entries(beside)) {
     await compare(app, preset);
     const layers = await columns(app, 1);
-    for (const [title, name] of [['Demo GPT-2 (recorded)', 'demo-gpt2'], pair]) {
+    for (const [title, name] of [['Demo GPT-2 (recorded)', 'demo-gpt2'], ...others]) {
       for (const [layer, value] of expected[name].linearity.entries()) assertClose(`${title} ${layer}`, layers[title][layer], value, 1e-6);
     }
   }

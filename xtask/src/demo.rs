@@ -123,6 +123,8 @@ struct Recipe {
     seed: u64,
     steps: usize,
     cosine_penalty: f64,
+    #[serde(default)]
+    mse_penalty: f64,
     fine_tuning: Option<FineTuning>,
 }
 
@@ -142,9 +144,9 @@ fn entry(folder: &Path) -> Result<Bundled> {
     }
     let recent = &losses[losses.len().saturating_sub(50)..];
     let loss = (!recent.is_empty()).then(|| recent.iter().sum::<f64>() / recent.len() as f64);
-    let Recipe { name: run, family, seed, steps, cosine_penalty, fine_tuning } = recipe;
+    let Recipe { name: run, family, seed, steps, cosine_penalty, mse_penalty, fine_tuning } = recipe;
     let (step, loss) = (losses.len(), loss.map(rounded));
-    let demo = Demo { run, family, seed, step, steps, cosine_penalty, loss, fine_tuning };
+    let demo = Demo { run, family, seed, step, steps, cosine_penalty, mse_penalty, loss, fine_tuning };
     let (title, about) = (title(&demo), about(&demo));
     Ok(Bundled { name, title, about, files, text: DefaultText::Corpus(TEXT.into()), expected: None, demo: Some(demo) })
 }
@@ -173,8 +175,8 @@ fn title(demo: &Demo) -> String {
     } else if demo.seed != 1 {
         title += &format!(", seed {}", demo.seed);
     }
-    if demo.cosine_penalty > 0.0 {
-        title += ", regularised";
+    if let Some((regulariser, _)) = demo.regulariser() {
+        title += &format!(", regularised by {regulariser}");
     }
     if demo.step < demo.steps {
         title += &format!(", step {} of {}", demo.step, demo.steps);
@@ -190,9 +192,10 @@ fn about(demo: &Demo) -> String {
         0 => "before its first training step".to_owned(),
         step => format!("after {step} steps of training on generated texts"),
     };
-    let penalty = match demo.cosine_penalty {
-        0.0 => "",
-        _ => ", with a penalty on layers that turn the residual stream",
+    let penalty = match demo.regulariser() {
+        None => "",
+        Some(("cosine", _)) => ", with a penalty on layers that turn the residual stream",
+        Some(_) => ", with a penalty on layers that move the residual stream far",
     };
     format!("A small {} of our own, seed {}, {training}{penalty}.", family(demo), demo.seed)
 }

@@ -72,16 +72,21 @@ fn controls(recorded: &[Recorded<'_>]) -> String {
     text
 }
 
-/// Every regularised model next to its twin.
+/// Every model that has regularised twins, next to them.
 fn twins(recorded: &[Recorded<'_>]) -> String {
     let mut text = String::from(TWINS_HEAD);
-    for regularised in recorded {
-        let Some(penalised) = regularised.0.demo.as_ref().filter(|demo| demo.cosine_penalty > 0.0) else { continue };
-        let is_twin =
-            |(other, _): &&Recorded<'_>| other.demo.as_ref().is_some_and(|demo| demo.is_plain_twin_of(penalised));
-        let Some(plain) = recorded.iter().find(is_twin) else { continue };
-        let of = format!("With λ = {}", penalised.cosine_penalty);
-        text += &pair(&of, [plain, regularised], [TWINS_LIKE_PAPER, TWINS_UNLIKE_PAPER]);
+    for plain in recorded {
+        let Some(without) = &plain.0.demo else { continue };
+        let with = |twin| {
+            let (bundled, _): &Recorded<'_> = twin;
+            let demo = bundled.demo.as_ref().filter(|demo| without.is_plain_twin_of(demo))?;
+            let (regulariser, lambda) = demo.regulariser()?;
+            Some((format!("With the {regulariser} regulariser at λ = {lambda}"), twin))
+        };
+        let twins: Vec<_> = recorded.iter().filter_map(with).collect();
+        if !twins.is_empty() {
+            text += &compared(plain, &twins, [TWINS_LIKE_PAPER, TWINS_UNLIKE_PAPER]);
+        }
     }
     text
 }
@@ -94,31 +99,34 @@ fn fine_tuned(recorded: &[Recorded<'_>]) -> String {
             continue;
         };
         let Some(before) = recorded.iter().find(|(other, _)| other.name == *base) else { continue };
-        text +=
-            &pair(&format!("After fine-tuning on {domain}"), [before, tuned], [TUNED_UNLIKE_PAPER, TUNED_LIKE_PAPER]);
+        let after = (format!("After fine-tuning on {domain}"), tuned);
+        text += &compared(before, &[after], [TUNED_UNLIKE_PAPER, TUNED_LIKE_PAPER]);
     }
     text
 }
 
-/// Linearity of layers and networks of two models, the changes from the first to the second, and the sentence for layers
-/// that became less linear, or the one for others.
-fn pair(of: &str, models: [&Recorded<'_>; 2], sentences: [&str; 2]) -> String {
+/// Linearity of layers and networks of a model and of others, which are given in words; the changes from the first to
+/// each of them, and the sentence for layers that became less linear, or the one for others.
+fn compared(first: &Recorded<'_>, others: &[(String, &Recorded<'_>)], sentences: [&str; 2]) -> String {
     let curves = [
         ("layer linearity", Field::Linearity),
         ("without the residual", Field::LinearityNoResidual),
         ("R²_lin of the network", Field::R2Lin),
     ];
-    let summaries = models.map(|(_, report)| Summary::new(report));
-    let mut text = heading(&["model", ""], summaries[0].curve(Field::R2Lin).len());
+    let before = Summary::new(&first.1);
+    let others: Vec<_> = others.iter().map(|(of, (model, report))| (of, &model.name, Summary::new(report))).collect();
+    let mut text = heading(&["model", ""], before.curve(Field::R2Lin).len());
     for (title, field) in curves {
-        for ((bundled, _), summary) in models.iter().zip(&summaries) {
-            row(&mut text, &[bundled.name.clone(), title.into()], summary.curve(field));
+        row(&mut text, &[first.0.name.clone(), title.into()], before.curve(field));
+        for (_, name, after) in &others {
+            row(&mut text, &[(*name).clone(), title.into()], after.curve(field));
         }
     }
-    let [before, after] = &summaries;
-    let said = curves.map(|(title, field)| change(title, before.curve(field), after.curve(field)));
-    let verdict = verdict(before.curve(Field::Linearity), after.curve(Field::Linearity), sentences);
-    let _ = writeln!(text, "\n{of}: {}. {verdict}", said.join("; "));
+    for (of, _, after) in &others {
+        let said = curves.map(|(title, field)| change(title, before.curve(field), after.curve(field)));
+        let verdict = verdict(before.curve(Field::Linearity), after.curve(Field::Linearity), sentences);
+        let _ = writeln!(text, "\n{of}: {}. {verdict}", said.join("; "));
+    }
     text
 }
 
@@ -178,8 +186,8 @@ const HEAD: &str = "\
 
 Small decoders trained by the project on texts that it generates (`src/corpus/synthetic/`), so that the page can show the \
 phenomenon offline: three families of the same width, depth and tokenizer, a second seed of one of them, checkpoints of \
-its run, a twin trained with a penalty on layers that turn the residual stream, and one that was fine-tuned. Their model cards say how each was \
-trained.
+its run, two twins trained with a penalty on layers that turn or move the residual stream, and one that was \
+fine-tuned. Their model cards say how each was trained.
 
 Loss is the mean over the last training batches, in nats per token. Perplexity is held-out, and the columns after it are \
 R²_lin of each block, both on the generated text `tales:1`, which shares no long sentence with any training text: 15 000 \
@@ -211,11 +219,13 @@ puzzles alone, one of the three kinds of text that it was trained on, and measur
 ";
 
 const TWINS_HEAD: &str = "
-## With and without the cosine regulariser
+## With and without a regulariser
 
-The regulariser λ·Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)) of arXiv 2405.12250 pulls the residual streams of neighbouring layers into \
-one direction, which in that paper lowers the linearity of the layers. Linearity here is in-sample, as in the paper, for \
-whole layers with and without the residual stream; the last rows show R²_lin of the networks inside the layers.
+The regularisers of arXiv 2405.12250 pull the residual streams of neighbouring layers together: λ·Σ_ℓ (1 − cos(h_ℓ, \
+h_ℓ₋₁)) into one direction, which in that paper lowers the linearity of the layers, and λ·Σ_ℓ ‖h_ℓ − h_ℓ₋₁‖², here the \
+mean over tokens and features, to one point, which a model can also come near to by a small scale of its whole stream, as \
+its norms undo that. Linearity here is in-sample, as in the paper, for whole layers with and without the residual stream; \
+the last rows show R²_lin of the networks inside the layers.
 
 ";
 

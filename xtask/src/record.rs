@@ -36,12 +36,7 @@ pub(crate) fn record(names: &[String], only_tables: bool) -> Result<()> {
             continuations::record(commit.as_deref())?;
         }
     }
-    let mut recorded = Vec::new();
-    for bundled in &index {
-        if let Some(report) = read(&bundled.name)? {
-            recorded.push((bundled, report));
-        }
-    }
+    let recorded = recorded(&index)?;
     let summaries: Vec<_> = recorded.iter().map(|(_, report)| Summary::new(report)).collect();
     write(folder().join("index.json"), &(serde_json::to_string_pretty(&summaries)? + "\n"))?;
     write(root().join("docs/models.md"), &document(&recorded))
@@ -63,6 +58,17 @@ fn measure(Bundled { name, demo, .. }: &Bundled, commit: Option<&str>) -> Result
     run(measure.arg("--measures").arg(format!("{MEASURES}{further}")).arg("--out").arg(report_file(name)))
 }
 
+/// The models that are recorded, with their reports.
+fn recorded(index: &[Bundled]) -> Result<Vec<(&Bundled, Report)>> {
+    let mut recorded = Vec::new();
+    for bundled in index {
+        if let Some(report) = read(&bundled.name)? {
+            recorded.push((bundled, report));
+        }
+    }
+    Ok(recorded)
+}
+
 fn read(name: &str) -> Result<Option<Report>> {
     let path = report_file(name);
     if !path.exists() {
@@ -74,4 +80,21 @@ fn read(name: &str) -> Result<Option<Report>> {
 
 fn write(path: PathBuf, text: &str) -> Result<()> {
     fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_says_what_is_recorded() {
+        let mut index = demo::index().expect("the list of models");
+        index.retain(|bundled| bundled.demo.is_some());
+        let text = document(&recorded(&index).expect("reports"));
+        let written = fs::read_to_string(root().join("docs/models.md")).expect("the document");
+        for (line, (found, written)) in text.lines().zip(written.lines()).enumerate() {
+            assert_eq!(found, written, "line {}: run `cargo xtask record --tables`", line + 1);
+        }
+        assert_eq!(text.len(), written.len());
+    }
 }

@@ -54,6 +54,9 @@ pub struct Demo {
     pub steps: usize,
     /// λ of the regulariser λ·Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)); 0 without it.
     pub cosine_penalty: f64,
+    /// λ of the regulariser λ·Σ_ℓ ‖h_ℓ − h_ℓ₋₁‖²; absent without it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub mse_penalty: f64,
     /// Mean loss of the last training batches in nats per token; null before the first step.
     pub loss: Option<f64>,
     /// The model that it was fine-tuned from, and the text; absent if training began with drawn weights.
@@ -70,10 +73,20 @@ pub struct FineTuning {
     pub domain: String,
 }
 
+/// Whether a regulariser is left out, and then from the list too.
+fn is_zero(penalty: &f64) -> bool {
+    *penalty == 0.0
+}
+
 impl Demo {
-    /// Whether it was trained from drawn weights, on all texts and without the regulariser.
+    /// The regulariser that it was trained with, and its λ.
+    pub fn regulariser(&self) -> Option<(&'static str, f64)> {
+        [("cosine", self.cosine_penalty), ("MSE", self.mse_penalty)].into_iter().find(|(_, lambda)| *lambda > 0.0)
+    }
+
+    /// Whether it was trained from drawn weights, on all texts and without a regulariser.
     pub fn is_plain(&self) -> bool {
-        self.cosine_penalty == 0.0 && self.fine_tuning.is_none()
+        self.regulariser().is_none() && self.fine_tuning.is_none()
     }
 
     /// Whether its run is complete.
@@ -86,10 +99,10 @@ impl Demo {
         (!self.is_complete()).then(|| format!("step{}", self.step))
     }
 
-    /// Whether it equals `other` in family, seed and step, but was trained without the regulariser.
+    /// Whether it equals `other` in family, seed and step, but was trained without a regulariser.
     pub fn is_plain_twin_of(&self, other: &Self) -> bool {
         let same = (&self.family, self.seed, self.step) == (&other.family, other.seed, other.step);
-        self.is_plain() && other.cosine_penalty > 0.0 && same
+        self.is_plain() && other.regulariser().is_some() && same
     }
 }
 
@@ -100,10 +113,13 @@ mod tests {
     #[test]
     fn a_twin_differs_in_the_regulariser_alone() {
         let (run, family) = ("r".to_string(), "gpt2".to_string());
-        let plain =
-            Demo { run, family, seed: 1, step: 9, steps: 9, cosine_penalty: 0.0, loss: None, fine_tuning: None };
+        let (cosine_penalty, mse_penalty, loss, fine_tuning) = (0.0, 0.0, None, None);
+        let plain = Demo { run, family, seed: 1, step: 9, steps: 9, cosine_penalty, mse_penalty, loss, fine_tuning };
         let penalised = Demo { cosine_penalty: 0.2, ..plain.clone() };
-        assert!(plain.is_plain_twin_of(&penalised) && plain.is_complete());
+        let by_distance = Demo { mse_penalty: 1.0, ..plain.clone() };
+        assert!(plain.is_plain_twin_of(&penalised) && plain.is_plain_twin_of(&by_distance) && plain.is_complete());
+        assert_eq!((plain.regulariser(), by_distance.regulariser()), (None, Some(("MSE", 1.0))));
+        assert!(!penalised.is_plain_twin_of(&by_distance) && !by_distance.is_plain_twin_of(&penalised));
         assert_eq!(plain.checkpoint(), None);
         assert_eq!(Demo { step: 8, ..plain.clone() }.checkpoint().as_deref(), Some("step8"));
         assert!(!penalised.is_plain_twin_of(&plain) && !plain.is_plain_twin_of(&plain));

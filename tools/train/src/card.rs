@@ -5,7 +5,8 @@ use crate::record::Record;
 
 /// `README.md` of the model `name`.
 pub fn card(name: &str, record: &Record) -> String {
-    let Recipe { name: run, family, seed, steps, cosine_penalty, size, schedule, fine_tuning } = &record.recipe;
+    let Recipe { name: run, family, seed, steps, cosine_penalty, mse_penalty, size, schedule, fine_tuning } =
+        &record.recipe;
     let Size { vocab_size, hidden_size, num_hidden_layers, num_attention_heads, seq_len, .. } = size;
     let Schedule { windows, learning_rate, final_share, warmup_steps, betas, weight_decay, max_gradient_norm } =
         schedule;
@@ -30,12 +31,14 @@ pub fn card(name: &str, record: &Record) -> String {
             record.recent(50)
         ),
     };
-    let penalty = match cosine_penalty {
+    let regulariser = |lambda: f64, term: &str, over: &str| match lambda {
         0.0 => String::new(),
         lambda => format!(
-            "- Regulariser: {lambda} · Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)) over neighbouring layers' residual streams, averaged over tokens (arXiv 2405.12250).\n"
+            "- Regulariser: {lambda} · Σ_ℓ {term} over neighbouring layers' residual streams, averaged over {over} (arXiv 2405.12250).\n"
         ),
     };
+    let penalty = regulariser(*cosine_penalty, "(1 − cos(h_ℓ, h_ℓ₋₁))", "tokens")
+        + &regulariser(*mse_penalty, "(h_ℓ − h_ℓ₋₁)²", "tokens and features");
     let (texts, start) = match fine_tuning {
         None => (
             "tales, encyclopedia articles and puzzles of one small world, a third of every batch each, all of training \

@@ -30,6 +30,9 @@ pub struct Recipe {
     pub steps: usize,
     /// λ of the regulariser λ·Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)) of arXiv 2405.12250; 0 leaves it out.
     pub cosine_penalty: f64,
+    /// λ of the regulariser λ·Σ_ℓ ‖h_ℓ − h_ℓ₋₁‖² of the same paper, averaged over features; 0 leaves it out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub mse_penalty: f64,
     /// Width, depth and window.
     pub size: Size,
     /// Optimiser and schedule.
@@ -37,6 +40,11 @@ pub struct Recipe {
     /// Where it begins and what it reads, if not from drawn weights and all texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fine_tuning: Option<FineTuning>,
+}
+
+/// Whether a regulariser is left out, and then from the record too.
+fn is_zero(penalty: &f64) -> bool {
+    *penalty == 0.0
 }
 
 /// Training of a finished demo model on one domain of text.
@@ -115,6 +123,7 @@ impl Plan {
                 seed,
                 steps: STEPS,
                 cosine_penalty,
+                mse_penalty: 0.0,
                 size: Size::demo(),
                 schedule: Schedule::demo(),
                 fine_tuning: None,
@@ -126,6 +135,10 @@ impl Plan {
             watched,
             plan("demo-llama", Family::Llama, 1, 0.0),
             plan("demo-gpt2-cosine", Family::Gpt2, 1, COSINE_PENALTY),
+            Self {
+                recipe: Recipe { mse_penalty: MSE_PENALTY, ..plan("demo-gpt2-mse", Family::Gpt2, 1, 0.0).recipe },
+                checkpoints: Vec::new(),
+            },
             plan("demo-neox", Family::GptNeox, 1, 0.0),
             plan("demo-gpt2-seed2", Family::Gpt2, 2, 0.0),
             Self {
@@ -147,8 +160,9 @@ const STEPS: usize = 3000;
 /// Steps of the fine-tuned run, and its highest learning rate.
 const TUNING_STEPS: usize = 600;
 const TUNING_RATE: f64 = 1e-3;
-/// λ of the regularised run.
+/// λ of the regularised runs.
 const COSINE_PENALTY: f64 = 0.2;
+const MSE_PENALTY: f64 = 1.0;
 /// Checkpoints of the watched run, spaced to show what is learned early.
 const CHECKPOINTS: [usize; 6] = [0, 16, 48, 128, 384, 1024];
 

@@ -25,6 +25,9 @@ pub struct Record {
     pub losses: Vec<f64>,
     /// Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)) of every step's batch, averaged over tokens, even if it is not part of the loss.
     pub cosine: Vec<f64>,
+    /// Σ_ℓ of the mean of (h_ℓ − h_ℓ₋₁)² of every step's batch, likewise; the first demo models' records lack it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mse: Vec<f64>,
 }
 
 impl Record {
@@ -32,8 +35,8 @@ impl Record {
     pub fn new(recipe: Recipe) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let (corpus_version, program) = (synthetic::VERSION, env!("CARGO_PKG_VERSION").into());
-        let (devices, losses, cosine) = (Vec::new(), Vec::new(), Vec::new());
-        Self { recipe, corpus_version, program, threads, devices, seconds: 0.0, losses, cosine }
+        let (devices, losses, cosine, mse) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { recipe, corpus_version, program, threads, devices, seconds: 0.0, losses, cosine, mse }
     }
 
     /// Records the device of the next steps.
@@ -52,6 +55,7 @@ impl Record {
     pub fn add(&mut self, losses: Losses, seconds: f64) {
         self.losses.push(rounded(losses.nll));
         self.cosine.push(rounded(losses.cosine));
+        self.mse.push(rounded(losses.mse));
         self.seconds += seconds;
     }
 

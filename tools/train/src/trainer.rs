@@ -30,6 +30,8 @@ pub struct Losses {
     pub nll: f64,
     /// Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)), averaged over tokens; without its factor λ.
     pub cosine: f64,
+    /// Σ_ℓ of the mean of (h_ℓ − h_ℓ₋₁)² over tokens and features; without its factor λ.
+    pub mse: f64,
     /// Global gradient norm before clipping.
     pub gradient_norm: f64,
 }
@@ -121,9 +123,13 @@ impl Trainer {
     }
 
     fn move_weights(&mut self, ids: &[u32]) -> Result<Losses> {
-        let (nll, cosine) = self.losses(ids)?;
-        let penalty = self.recipe.cosine_penalty;
-        let loss = if penalty > 0.0 { run("loss", || &nll + (&cosine * penalty)?)? } else { nll.clone() };
+        let [nll, cosine, mse] = self.losses(ids)?;
+        let mut loss = nll.clone();
+        for (penalty, term) in [(self.recipe.cosine_penalty, &cosine), (self.recipe.mse_penalty, &mse)] {
+            if penalty > 0.0 {
+                loss = run("loss", || &loss + (term * penalty)?)?;
+            }
+        }
         let mut gradients = self.optimiser.gradients(&loss)?;
         let gradient_norm = norm(&gradients)?;
         let largest = self.recipe.schedule.max_gradient_norm;
@@ -134,10 +140,10 @@ impl Trainer {
         let rate = self.recipe.schedule.learning_rate(self.step, self.recipe.steps);
         self.optimiser.step(&gradients, rate)?;
         self.step += 1;
-        Ok(Losses { nll: scalar(&nll)?, cosine: scalar(&cosine)?, gradient_norm })
+        Ok(Losses { nll: scalar(&nll)?, cosine: scalar(&cosine)?, mse: scalar(&mse)?, gradient_norm })
     }
 
-    fn losses(&self, ids: &[u32]) -> Result<(Tensor, Tensor)> {
+    fn losses(&self, ids: &[u32]) -> Result<[Tensor; 3]> {
         let seq_len = self.recipe.size.seq_len;
         let forward = Forward::new(&self.backend, &self.model, seq_len)?;
         let mut hidden = Vec::new();
@@ -149,23 +155,25 @@ impl Trainer {
         let nll = self.backend.next_token_nll(&forward.logits(&last)?, &targets)?;
         let nll = run("loss", || nll.reshape((ids.len() / seq_len, seq_len))?.narrow(1, 0, seq_len - 1)?.mean_all())?;
         hidden.push(last);
-        Ok((nll, self.cosine(&hidden)?))
+        let cosine = summed(&hidden, self.recipe.cosine_penalty > 0.0, |after, before| {
+            let cosines = self.backend.row_cosines(after, before)?;
+            run("loss", || 1.0 - cosines.mean_all()?)
+        })?;
+        let mse = summed(&hidden, self.recipe.mse_penalty > 0.0, |after, before| {
+            run("loss", || (after - before)?.sqr()?.mean_all())
+        })?;
+        Ok([nll, cosine, mse])
     }
+}
 
-    /// Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)); detached if the loss does not use it.
-    fn cosine(&self, hidden: &[Tensor]) -> Result<Tensor> {
-        let wanted = self.recipe.cosine_penalty > 0.0;
-        let mut sum = run("loss", || Tensor::zeros((), DType::F32, hidden[0].device()))?;
-        for pair in hidden.windows(2) {
-            let cosines = if wanted {
-                self.backend.row_cosines(&pair[1], &pair[0])?
-            } else {
-                self.backend.row_cosines(&pair[1].detach(), &pair[0].detach())?
-            };
-            sum = run("loss", || sum + (1.0 - cosines.mean_all()?)?)?;
-        }
-        Ok(sum)
+/// The sum over layers of how far each moves the residual stream; detached unless it is `wanted` in the loss.
+fn summed(hidden: &[Tensor], wanted: bool, moved: impl Fn(&Tensor, &Tensor) -> Result<Tensor>) -> Result<Tensor> {
+    let mut sum = run("loss", || Tensor::zeros((), DType::F32, hidden[0].device()))?;
+    for pair in hidden.windows(2) {
+        let term = if wanted { moved(&pair[1], &pair[0])? } else { moved(&pair[1].detach(), &pair[0].detach())? };
+        sum = run("loss", || sum + term)?;
     }
+    Ok(sum)
 }
 
 /// The global norm; all sums of squares are read from the device at once.

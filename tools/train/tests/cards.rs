@@ -17,6 +17,8 @@ fn every_bundled_card_is_that_of_its_record() {
             let read = |file: &str| fs::read_to_string(models.join(&name).join(file)).expect("a bundled model");
             let record: Record = serde_json::from_str(&read("training.json")).expect("a training record");
             assert_eq!((&record.recipe, record.steps_done()), (&plan.recipe, steps), "{name}");
+            let written = serde_json::to_string(&record).expect("a training record");
+            assert_eq!(written, read("training.json").trim_end(), "{name}: a record is written as it was read");
             assert!(!record.devices.is_empty(), "{name} was trained nowhere");
             let card = card(&name, &record);
             assert_eq!(read("README.md"), card, "{name}");

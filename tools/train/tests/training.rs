@@ -16,10 +16,10 @@ use straightedge_train::trainer::{Losses, Trainer};
 const FAMILIES: [Family; 3] = [Family::Gpt2, Family::GptNeox, Family::Llama];
 
 /// A run of the demo set, shrunk so that its steps take no time.
-fn small(family: Family, cosine_penalty: f64) -> Plan {
+fn small(family: Family, cosine_penalty: f64, mse_penalty: f64) -> Plan {
     let mut plan = Plan::all().swap_remove(0);
-    let recipe = Recipe { name: format!("small-{family:?}"), family, cosine_penalty, steps: 8, ..plan.recipe };
-    plan.recipe = recipe;
+    let name = format!("small-{family:?}");
+    plan.recipe = Recipe { name, family, cosine_penalty, mse_penalty, steps: 8, ..plan.recipe };
     let (size, schedule) = (&mut plan.recipe.size, &mut plan.recipe.schedule);
     (size.vocab_size, size.hidden_size, size.num_hidden_layers, size.num_attention_heads) = (300, 16, 2, 2);
     (size.seq_len, schedule.windows, schedule.warmup_steps) = (24, 3, 2);
@@ -56,7 +56,7 @@ fn assert_close(what: &str, expected: &[f32], found: &[f32], tolerance: f32, noi
 fn a_model_has_the_same_loss_and_gradients_fused_and_composed() {
     let tokenizer = tokenizer::train(300).expect("a tokenizer");
     for family in FAMILIES {
-        let plan = small(family, 0.0);
+        let plan = small(family, 0.0, 0.0);
         let batches = Batches::new(tokenizer.as_bytes(), &plan.recipe).expect("batches");
         let mut trainer = Trainer::new(plan.recipe.clone(), cpu()).expect("a trainer");
         // Away from the initial weights, where norms and biases are all equal.
@@ -77,7 +77,7 @@ fn a_model_has_the_same_loss_and_gradients_fused_and_composed() {
 fn a_step_is_the_same_fused_and_composed() {
     let tokenizer = tokenizer::train(300).expect("a tokenizer");
     for family in FAMILIES {
-        let plan = small(family, 0.3);
+        let plan = small(family, 0.3, 0.3);
         let batches = Batches::new(tokenizer.as_bytes(), &plan.recipe).expect("batches");
         let mut trainer = Trainer::new(plan.recipe.clone(), cpu()).expect("a trainer");
         for step in 0..4 {
@@ -96,7 +96,8 @@ fn a_step_is_the_same_fused_and_composed() {
 
         let ids = batches.ids(4).expect("ids");
         let [fused, composed] = [&mut trainer, &mut other].map(|trainer| trainer.step(&ids).expect("a step"));
-        let losses = |losses: Losses| [losses.nll, losses.cosine, losses.gradient_norm].map(|loss| loss as f32);
+        let losses =
+            |losses: Losses| [losses.nll, losses.cosine, losses.mse, losses.gradient_norm].map(|loss| loss as f32);
         for (index, (fused, composed)) in losses(fused).iter().zip(losses(composed)).enumerate() {
             assert_close(&format!("{family:?}, loss {index}"), &[*fused], &[composed], 1e-5, 0.0);
         }
@@ -114,9 +115,58 @@ fn a_step_is_the_same_fused_and_composed() {
 }
 
 #[test]
+fn weights_are_moved_by_the_loss_with_its_penalties() {
+    let tokenizer = tokenizer::train(300).expect("a tokenizer");
+    for (cosine_penalty, mse_penalty) in [(0.0, 0.0), (3.0, 0.0), (0.0, 3.0), (2.0, 5.0)] {
+        let plan = small(Family::Gpt2, cosine_penalty, mse_penalty);
+        let batches = Batches::new(tokenizer.as_bytes(), &plan.recipe).expect("batches");
+        let mut trainer = Trainer::new(plan.recipe.clone(), cpu()).expect("a trainer");
+        trainer.step(&batches.ids(0).expect("ids")).expect("a step");
+        let ids = batches.ids(1).expect("ids");
+        let (nll, cosine, mse) = terms(&trainer, &ids).expect("the terms of the loss");
+        let loss = ((&cosine * cosine_penalty).expect("λ·cosine") + (&mse * mse_penalty).expect("λ·MSE"))
+            .and_then(|penalties| nll + penalties)
+            .expect("a loss");
+        let gradients = trainer.optimiser().gradients(&loss).expect("gradients");
+        let norm = gradients.iter().flat_map(values).map(|x| x * x).sum::<f32>().sqrt();
+        let found = trainer.step(&ids).expect("a step");
+        let what = format!("λ of {cosine_penalty} and {mse_penalty}");
+        assert_close(&format!("{what}, cosine"), &values(&cosine), &[found.cosine as f32], 1e-5, 0.0);
+        assert_close(&format!("{what}, MSE"), &values(&mse), &[found.mse as f32], 1e-5, 0.0);
+        assert_close(&format!("{what}, gradients"), &[norm], &[found.gradient_norm as f32], 1e-4, 0.0);
+    }
+}
+
+/// The loss of language and what the two penalties are of, by their formulas.
+fn terms(trainer: &Trainer, ids: &[u32]) -> candle_core::Result<(Tensor, Tensor, Tensor)> {
+    let (backend, seq_len) = (trainer.backend(), trainer.recipe().size.seq_len);
+    let forward = Forward::new(backend, trainer.model(), seq_len).expect("a forward pass");
+    let mut streams = Vec::new();
+    let last = forward.run(ids, &mut |capture| {
+        streams.push(capture.hidden);
+        Ok(())
+    });
+    streams.push(last.expect("a residual stream"));
+    let logits = forward.logits(&streams[streams.len() - 1]).expect("logits");
+    let targets: Vec<u32> = ids.iter().skip(1).chain([&0]).copied().collect();
+    // The last token of a window predicts nothing.
+    let nll = backend.next_token_nll(&logits, &targets).expect("losses");
+    let nll = nll.reshape((ids.len() / seq_len, seq_len))?.narrow(1, 0, seq_len - 1)?.mean_all()?;
+    let (mut cosine, mut mse) = (nll.zeros_like()?, nll.zeros_like()?);
+    for pair in streams.windows(2) {
+        let products = |a: usize, b: usize| (&pair[a] * &pair[b])?.sum(1);
+        let cosines = (products(0, 1)? / (products(0, 0)? * products(1, 1)?)?.sqrt()?)?;
+        cosine = (cosine + (1.0 - cosines.mean_all()?)?)?;
+        let squares = ((products(0, 0)? + products(1, 1)?)? - (products(0, 1)? * 2.0)?)?;
+        mse = (mse + (squares.mean_all()? / pair[0].dim(1)? as f64)?)?;
+    }
+    Ok((nll, cosine, mse))
+}
+
+#[test]
 fn a_run_that_stops_and_goes_on_is_the_run_that_never_stopped() {
     let tokenizer = tokenizer::train(300).expect("a tokenizer");
-    let (plan, go_on) = (small(Family::Llama, 0.3), AtomicBool::new(false));
+    let (plan, go_on) = (small(Family::Llama, 0.3, 0.3), AtomicBool::new(false));
     let (unbroken, parts) = (temporary("resume/whole"), temporary("resume/parts"));
     let mut whole = Run::open(&plan, &unbroken, tokenizer.as_bytes(), cpu()).expect("a run");
     assert_eq!(whole.go(&go_on, usize::MAX).expect("an end"), End::Done);
@@ -132,6 +182,7 @@ fn a_run_that_stops_and_goes_on_is_the_run_that_never_stopped() {
     assert_eq!(rest.go(&go_on, usize::MAX).expect("an end"), End::Done);
     assert_eq!(rest.record().losses, whole.record().losses);
     assert_eq!(rest.record().cosine, whole.record().cosine);
+    assert_eq!(rest.record().mse, whole.record().mse);
     assert_eq!(rest.record().devices, ["cpu"]);
     let weights = |run: &Path| std::fs::read(run.join("small-Llama/model.safetensors")).expect("a model");
     assert!(weights(&unbroken) == weights(&parts), "the weights differ");
@@ -141,7 +192,7 @@ fn a_run_that_stops_and_goes_on_is_the_run_that_never_stopped() {
 #[test]
 fn a_state_of_another_recipe_is_refused_and_kept() {
     let tokenizer = tokenizer::train(300).expect("a tokenizer");
-    let (mut plan, folder) = (small(Family::Gpt2, 0.0), temporary("refused"));
+    let (mut plan, folder) = (small(Family::Gpt2, 0.0, 0.0), temporary("refused"));
     Run::open(&plan, &folder, tokenizer.as_bytes(), cpu())
         .expect("a run")
         .go(&AtomicBool::new(false), 1)

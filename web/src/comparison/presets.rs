@@ -19,7 +19,7 @@ pub enum Preset {
     Seeds,
     /// One run at several steps.
     Training,
-    /// A regularised run and its twin.
+    /// A run and its regularised twins.
     Regularised,
     /// A model before and after fine-tuning.
     FineTuned,
@@ -94,7 +94,7 @@ impl Preset {
     }
 
     /// Quantities it charts.
-    // The penalty applies to layers, and the paper measured layers before and after fine-tuning; networks are a separate
+    // A penalty applies to layers, and the paper measured layers before and after fine-tuning; networks are a separate
     // question.
     pub fn quantities(self) -> BTreeSet<Field> {
         match self {
@@ -145,7 +145,7 @@ impl<'a> Demos<'a> {
         self.0.iter().filter(|(_, demo)| wanted(demo)).map(|(name, _)| *name).collect()
     }
 
-    /// Complete runs of the first seed without penalty.
+    /// Complete runs of the first seed without a penalty.
     fn families(&self) -> Vec<&'a str> {
         self.names(|demo| demo.is_plain() && demo.is_complete() && Some(demo.seed) == self.first_seed())
     }
@@ -175,12 +175,11 @@ impl<'a> Demos<'a> {
         runs.into_iter().map(of).max_by_key(Vec::len).unwrap_or_default()
     }
 
-    /// A run with the penalty, after the same run without it.
+    /// A run without a penalty, before the same run with each of them.
     fn regularised(&self) -> Vec<&'a str> {
-        let penalised = self.0.iter().find(|(_, demo)| demo.cosine_penalty > 0.0);
-        penalised.map_or(Vec::new(), |(name, penalised)| {
-            self.names(|demo| demo.is_plain_twin_of(penalised)).into_iter().chain([*name]).collect()
-        })
+        let twins = |plain: &Demo| self.names(|demo| plain.is_plain_twin_of(demo));
+        let with_twins = self.0.iter().map(|(name, plain)| (*name, twins(plain))).find(|(_, twins)| !twins.is_empty());
+        with_twins.map_or(Vec::new(), |(name, twins)| [vec![name], twins].concat())
     }
 
     /// A model and the one fine-tuned from it.
@@ -222,7 +221,7 @@ pub(crate) mod tests {
     fn every_preset_has_what_it_compares_among_the_bundled_models() {
         let index = index();
         assert_eq!(names(Preset::Families, &index), ["demo-gpt2", "demo-neox", "demo-llama"]);
-        assert_eq!(names(Preset::Regularised, &index), ["demo-gpt2", "demo-gpt2-cosine"]);
+        assert_eq!(names(Preset::Regularised, &index), ["demo-gpt2", "demo-gpt2-cosine", "demo-gpt2-mse"]);
         assert_eq!(names(Preset::FineTuned, &index), ["demo-gpt2", "demo-gpt2-puzzles"]);
         let training = names(Preset::Training, &index);
         assert!(training.len() >= 6 && training[0] == "demo-gpt2-step0", "{training:?}");

@@ -286,7 +286,7 @@ catalogue! {
     preset_seeds: "Two seeds",
     preset_seeds_about: "The same training with different initial weights and different texts. What both runs share does not depend on the seed.",
     preset_regularised: "Regularised",
-    preset_regularised_about: "A twin of the model was trained with a penalty on layers that change the direction of the residual stream (arXiv 2405.12250). Whole layers and feed-forward blocks have separate charts because they answer different questions.",
+    preset_regularised_about: "Two twins of the model were trained with the penalties of arXiv 2405.12250, one on layers that change the direction of the residual stream (cosine), one on the squared distance that they move it (MSE). Whole layers and feed-forward blocks have separate charts because they answer different questions.",
     preset_fine_tuned: "Fine-tuned",
     preset_fine_tuned_about: "The same model before and after 600 further steps on puzzles alone, measured on tales. In arXiv 2405.12250, fine-tuning makes layers more linear. For a large pair, measure a base model and its instruct version on the same text.",
     compare_quantities: "Show",
