@@ -16,16 +16,25 @@ use straightedge::job::{BackendChoice, Job, Measure, Training};
 use straightedge::platform::random::Random;
 use straightedge::replacement::probe::network::Network;
 use straightedge::replacement::probe::{Kind, Values};
+use straightedge::report::Report;
 use straightedge::run::{self, Text};
 use straightedge::weights::{FolderFiles, MemoryFiles};
 
+/// Every probe.
+const BOTH: [Measure; 3] = [Measure::Fit, Measure::Probes, Measure::FurtherProbes];
+
 /// An affine map plus a bilinear one of rank 4.
 fn bilinear(n: usize, d: usize) -> Rows {
+    products(n, d, 4, |u| u)
+}
+
+/// An affine map plus products of so many pairs of directions, with a gate on one of each pair.
+fn products(n: usize, d: usize, rank: usize, gate: impl Fn(f64) -> f64) -> Rows {
     let mut random = Random::new(11);
-    let (w, a, b) = (matrix(d, d, &mut random), matrix(4, d, &mut random), matrix(4, d, &mut random));
-    let c = matrix(d, 4, &mut random);
+    let (w, a, b) = (matrix(d, d, &mut random), matrix(rank, d, &mut random), matrix(rank, d, &mut random));
+    let c = matrix(d, rank, &mut random);
     Rows::new(n, d, &mut random, normal(d), move |x| {
-        let products: Vec<f64> = times(&a, x).iter().zip(times(&b, x)).map(|(u, v)| u * v).collect();
+        let products: Vec<f64> = times(&a, x).iter().zip(times(&b, x)).map(|(u, v)| gate(*u) * v).collect();
         times(&w, x).iter().zip(times(&c, &products)).map(|(linear, more)| 3.0 + linear + 0.5 * more).collect()
     })
 }
@@ -66,12 +75,62 @@ fn poly_recovers_a_bilinear_map() {
     assert!(others.iter().all(|probe| probe.gain.is_some_and(|gain| gain > 0.5 * there)), "{others:?}");
 }
 
+/// The shares of what the map misses that two probes gain.
+fn shares(report: &Report, probes: [&str; 2]) -> [f64; 2] {
+    let block = only(report);
+    let there = 1.0 - block.r2_lin.expect("r2_lin");
+    assert!(there > 0.05, "planted: {there}");
+    probes.map(|name| block.probes[name].gain.expect("gain") / there)
+}
+
+#[test]
+fn more_products_are_found_by_a_higher_rank() {
+    let report = products(8000, 12, 40, |u| u).fit(BackendChoice::Cpu, &BOTH, Training::default());
+    let [few, many] = shares(&report, ["poly", "poly_rank64"]);
+    assert!(few < 0.95 && many > 0.99, "{few} {many}");
+}
+
+#[test]
+fn a_gate_finds_gated_products() {
+    let gelu = |u: f64| 0.5 * u * (1.0 + (0.797_884_560_8 * (u + 0.044_715 * u.powi(3))).tanh());
+    // Steep, so that the gate is not nearly a line.
+    let rows = products(8000, 12, 4, |u| gelu(2.0 * u));
+    let [poly, gate] = shares(&rows.fit(BackendChoice::Cpu, &BOTH, Training::default()), ["poly", "gate"]);
+    assert!(poly < 0.75 && gate > 0.85, "{poly} {gate}");
+}
+
+#[test]
+fn a_linear_part_trained_along_starts_at_the_map_and_loses_nothing() {
+    let report = bilinear(8000, 12).fit(BackendChoice::Cpu, &BOTH, Training::default());
+    let [poly, joint] = shares(&report, ["poly", "poly_joint"]);
+    assert!(joint >= poly - 1e-3 && joint > 0.99, "{poly} {joint}");
+    let block = only(&report);
+    let (start, map) = (block.curves["poly_joint"][0].value.expect("R²"), block.r2_lin.expect("r2_lin"));
+    // The products, which start at random, are 1/27 of the variance of y.
+    assert!((start - map).abs() < 0.06, "{start} {map}");
+}
+
+#[test]
+fn further_probes_leave_the_others_as_they_are() {
+    let fit = |measures: &[Measure]| bilinear(1600, 8).fit(BackendChoice::Cpu, measures, probe_steps(100));
+    let (both, probes) = (fit(&BOTH), fit(&BOTH[..2]));
+    let further = fit(&[Measure::Fit, Measure::FurtherProbes]);
+    assert_eq!(only(&probes).probes.len() + only(&further).probes.len(), Kind::ALL.len());
+    for report in [probes, further] {
+        for (name, probe) in &only(&report).probes {
+            assert_eq!(only(&both).probes[name], *probe, "{name}");
+            assert_eq!(only(&both).curves[name], only(&report).curves[name], "{name}");
+            assert!(only(&both).intervals.contains_key(&format!("gain_{name}")), "{name}");
+        }
+    }
+}
+
 #[test]
 fn probes_take_the_same_course_on_the_gpu() {
     if common::gpu().is_none() {
         return;
     }
-    let fit = |backend| bilinear(2400, 12).fit(backend, &[Measure::Probes], probe_steps(200));
+    let fit = |backend| bilinear(2400, 12).fit(backend, &BOTH, probe_steps(200));
     let (cpu, gpu) = (fit(BackendChoice::Cpu), fit(BackendChoice::Gpu));
     for kind in Kind::ALL {
         let name = kind.name();
@@ -86,15 +145,18 @@ fn probes_take_the_same_course_on_the_gpu() {
 #[test]
 fn an_affine_block_leaves_nothing_to_any_probe() {
     for backend in backends() {
-        let report = affine(2400, 12).fit(backend, &[Measure::Fit, Measure::Probes], probe_steps(300));
+        let report = affine(2400, 12).fit(backend, &BOTH, probe_steps(300));
         let block = only(&report);
         for kind in Kind::ALL {
             let probe = &block.probes[kind.name()];
             assert!(probe.gain.expect("gain") <= 1e-6, "{backend:?} {}: {probe:?}", kind.name());
         }
-        let poly = &block.probes["poly"];
-        assert_eq!(poly.steps, 0, "rounding is not worth training");
-        assert!(poly.gain.expect("gain") >= -1e-6 && poly.conjunction.expect("conjunction") <= 1e-6, "{poly:?}");
+        for kind in Kind::ALL.into_iter().filter(|kind| kind.has_frozen_map()) {
+            let probe = &block.probes[kind.name()];
+            assert_eq!(probe.steps, 0, "rounding is not worth training");
+            let (gain, index) = (probe.gain.expect("gain"), probe.conjunction.expect("conjunction"));
+            assert!(gain >= -1e-6 && index <= 1e-6, "{}: {probe:?}", kind.name());
+        }
         let unfinished =
             |probe: &str| report.warnings.iter().any(|w| w.code == "probe_steps" && w.text.contains(probe));
         assert!(unfinished("dense2x") && !unfinished("poly "), "{:?}", report.warnings);
@@ -107,7 +169,7 @@ fn early_stopping_does_not_look_at_held_out_rows() {
     let mut other = bilinear(3200, 8);
     let heldout = 3200 / WINDOW * 4 / 5 * WINDOW * 8;
     other.y[heldout..].iter_mut().for_each(|y| *y = 1.0 - *y * *y);
-    let fit = |rows: &Rows| rows.fit(BackendChoice::Cpu, &[Measure::Probes], probe_steps(700));
+    let fit = |rows: &Rows| rows.fit(BackendChoice::Cpu, &BOTH, probe_steps(700));
     let (a, b) = (fit(&rows), fit(&other));
     for kind in Kind::ALL {
         let name = kind.name();

@@ -291,7 +291,7 @@ pub(super) struct CommonArgs {
     /// Deal windows to the folds in turn, instead of cutting the text into contiguous folds.
     #[arg(long)]
     pub(super) interleaved_folds: bool,
-    /// What to measure, comma-separated: fit swap rank-swap greedy layers prune probes baseline conjunction controls heal, or all.
+    /// What to measure, comma-separated: fit swap rank-swap greedy layers prune probes further-probes degrees baseline conjunction controls heal, or all.
     #[arg(long, default_value = "fit")]
     pub(super) measures: String,
     /// Most training steps of a probe.

@@ -60,13 +60,22 @@ pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
 
 /// Refuses measures that need the model the rows came from.
 fn check_rows_measures(job: &Job) -> Result<()> {
-    let of_rows = [Measure::Fit, Measure::Probes, Measure::Degrees, Measure::Baseline, Measure::Conjunction];
+    let of_rows = [
+        Measure::Fit,
+        Measure::Probes,
+        Measure::FurtherProbes,
+        Measure::Degrees,
+        Measure::Baseline,
+        Measure::Conjunction,
+    ];
     match job.measures.iter().find(|measure| !of_rows.contains(measure)) {
         Some(measure) => Err(Error::InvalidSetting {
             field: "--measures".into(),
             value: measure.to_string(),
-            hint: "it needs the model; for captured rows choose from fit, probes, degrees, baseline and conjunction"
-                .into(),
+            hint:
+                "it needs the model; for captured rows choose from fit, probes, further-probes, degrees, baseline and \
+                   conjunction"
+                    .into(),
         }),
         None => Ok(()),
     }

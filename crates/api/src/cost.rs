@@ -73,7 +73,8 @@ pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Optio
         Measure::Greedy => work.orders(work.blocks, report),
         Measure::Layers => work.layers(report),
         Measure::Prune => work.orders(work.layers, report),
-        Measure::Probes => work.probes(training),
+        Measure::Probes => work.probes(training, work.dense_probes()),
+        Measure::FurtherProbes => work.probes(training, work.bilinear_probes()),
         Measure::Degrees => work.degrees(),
         Measure::Baseline => work.baseline(training),
         Measure::Conjunction => work.conjunction(),
@@ -194,11 +195,24 @@ impl Workload {
         }
     }
 
-    /// All three probes, with all steps.
-    fn probes(&self, training: &Training) -> MeasureCost {
-        let bilinear = 3.0 * BILINEAR_RANK * self.d;
+    /// Trained parameters of a bilinear term.
+    fn bilinear(&self) -> f64 {
+        3.0 * BILINEAR_RANK * self.d
+    }
+
+    /// Those of `poly`, `dense2x` and `poly2x`.
+    fn dense_probes(&self) -> f64 {
         let dense = 2.0 * self.d * self.d;
-        let parameters = bilinear + dense + (dense + 2.0 * bilinear);
+        self.bilinear() + dense + (dense + 2.0 * self.bilinear())
+    }
+
+    /// Those of `poly_rank64`, `poly_joint` and `gate`.
+    fn bilinear_probes(&self) -> f64 {
+        4.0 * self.bilinear() + (self.d * self.d + self.bilinear()) + self.bilinear()
+    }
+
+    /// Three probes with so many parameters, with all steps.
+    fn probes(&self, training: &Training, parameters: f64) -> MeasureCost {
         let steps = self.blocks * 3.0 * training.probe_steps as f64;
         let learned = self.blocks * training.probe_steps as f64 * TRAINING_ROWS * WITH_GRADIENTS * parameters;
         let captured = self.blocks * self.rows * (self.body + self.gram);
@@ -324,7 +338,7 @@ mod tests {
             assert!(seconds(&many, measure, &training) > 2.0 * seconds(&few, measure, &training), "{measure}");
         }
         let twice = Training { heal_steps: 400, probe_steps: 8000, baseline_steps: 6000 };
-        for measure in [Measure::Heal, Measure::Probes, Measure::Baseline] {
+        for measure in [Measure::Heal, Measure::Probes, Measure::FurtherProbes, Measure::Baseline] {
             let (once, twice) = (seconds(&many, measure, &training), seconds(&many, measure, &twice));
             assert!(twice > 1.5 * once && twice <= 2.0 * once, "{measure}: {once} s, {twice} s");
         }

@@ -182,7 +182,7 @@ pub enum Stage {
     Layers,
     /// Networks with parts of their inputs masked.
     Conjunction,
-    /// Training probes of the residual.
+    /// Training probes of what the affine map misses.
     Probes,
     /// Fitting polynomials.
     Degrees,

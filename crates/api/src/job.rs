@@ -222,6 +222,8 @@ pub enum Measure {
     Prune,
     /// Trained probes of the residual (section 5).
     Probes,
+    /// Further trained probes: of higher rank, with a trained linear part, gated (section 5).
+    FurtherProbes,
     /// Polynomials of degree 2 to 4 in closed form (section 5).
     Degrees,
     /// The affine map trained by gradient descent (section 5).
@@ -238,7 +240,7 @@ pub enum Measure {
 
 impl Measure {
     /// Every measure, in the order of the command line. Whatever is asked for, `fit` comes with it.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Fit,
         Self::Swap,
         Self::RankSwap,
@@ -246,6 +248,7 @@ impl Measure {
         Self::Layers,
         Self::Prune,
         Self::Probes,
+        Self::FurtherProbes,
         Self::Degrees,
         Self::Baseline,
         Self::Conjunction,
@@ -264,6 +267,7 @@ impl Measure {
                 | Self::Layers
                 | Self::Prune
                 | Self::Probes
+                | Self::FurtherProbes
                 | Self::Heal
                 | Self::HealTogether
         )
@@ -286,6 +290,7 @@ impl Measure {
             Self::Layers => "layers",
             Self::Prune => "prune",
             Self::Probes => "probes",
+            Self::FurtherProbes => "further-probes",
             Self::Degrees => "degrees",
             Self::Baseline => "baseline",
             Self::Conjunction => "conjunction",
@@ -309,7 +314,7 @@ impl FromStr for Measure {
         Self::ALL.into_iter().find(|measure| measure.name() == name).ok_or_else(|| Error::InvalidSetting {
             field: "--measures".into(),
             value: name.into(),
-            hint: "choose from fit, swap, rank-swap, greedy, layers, prune, probes, degrees, baseline, conjunction, controls, heal, heal-together, or all"
+            hint: "choose from fit, swap, rank-swap, greedy, layers, prune, probes, further-probes, degrees, baseline, conjunction, controls, heal, heal-together, or all"
                 .into(),
         })
     }

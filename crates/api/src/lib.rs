@@ -22,6 +22,7 @@ pub mod learning;
 pub mod message;
 pub mod paired;
 pub mod precision;
+pub mod probes;
 pub mod published;
 pub mod recorded_texts;
 pub mod report;

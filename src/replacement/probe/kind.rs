@@ -1,14 +1,11 @@
 //! The probe architectures and their initial parameters.
 
 use super::network::{Bilinear, Layer, Network};
-use crate::backend::{Backend, Shape};
+use crate::backend::{Activation, Backend, Shape};
 use crate::error::Result;
 use crate::platform::random::Random;
 
-/// Rank of a bilinear term.
-pub const RANK: usize = 16;
-
-/// The probes, in training order.
+/// The probes, in training order. Their places are part of the streams of random numbers that they start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// ŷ + C·((A·x̃) ⊙ (B·x̃)), the linear part ŷ frozen at the closed form.
@@ -17,6 +14,12 @@ pub enum Kind {
     Dense2x,
     /// As `Dense2x`, with a bilinear term in both layers.
     Poly2x,
+    /// As `Poly`, with four times the products.
+    PolyRank64,
+    /// As `Poly`, with a linear part that is trained along, from the closed form on.
+    PolyJoint,
+    /// ŷ + C·(gelu(A·x̃) ⊙ (B·x̃)): a unit contributes only where its gate is open.
+    Gate,
 }
 
 /// What a layer adds to its bias.
@@ -28,8 +31,12 @@ enum Terms {
 }
 
 impl Kind {
+    /// Those of the measure `probes`.
+    pub const PROBES: [Self; 3] = [Self::Poly, Self::Dense2x, Self::Poly2x];
+    /// Those of the measure `further-probes`.
+    pub const FURTHER: [Self; 3] = [Self::PolyRank64, Self::PolyJoint, Self::Gate];
     /// Every probe.
-    pub const ALL: [Self; 3] = [Self::Poly, Self::Dense2x, Self::Poly2x];
+    pub const ALL: [Self; 6] = [Self::Poly, Self::Dense2x, Self::Poly2x, Self::PolyRank64, Self::PolyJoint, Self::Gate];
 
     /// Its name in the report.
     pub const fn name(self) -> &'static str {
@@ -37,22 +44,40 @@ impl Kind {
             Self::Poly => "poly",
             Self::Dense2x => "dense2x",
             Self::Poly2x => "poly2x",
+            Self::PolyRank64 => "poly_rank64",
+            Self::PolyJoint => "poly_joint",
+            Self::Gate => "gate",
         }
     }
 
     /// Whether the probe is fitted to y − ŷ and added to ŷ, instead of fitted to y.
     pub const fn has_frozen_map(self) -> bool {
-        matches!(self, Self::Poly)
+        matches!(self, Self::Poly | Self::PolyRank64 | Self::Gate)
+    }
+
+    /// Whether the linear part of its only layer starts at the closed form.
+    pub const fn starts_at_map(self) -> bool {
+        matches!(self, Self::PolyJoint)
+    }
+
+    /// Rank of a bilinear term.
+    const fn rank(self) -> usize {
+        match self {
+            Self::PolyRank64 => 64,
+            _ => 16,
+        }
     }
 
     /// Initial parameters: weights uniform within ±1/√inputs, `C` within ±1/√rank, biases of a purely bilinear layer 0.
     pub fn initial(self, d_in: usize, d_out: usize, random: &mut Random) -> Network<Values> {
+        let rank = self.rank();
         let mut layer = |outputs: usize, terms: Terms| Layer {
             weight: (terms != Terms::Bilinear).then(|| Values::uniform(outputs, d_in, d_in, random)),
             bilinear: (terms != Terms::Linear).then(|| Bilinear {
-                a: Values::uniform(RANK, d_in, d_in, random),
-                b: Values::uniform(RANK, d_in, d_in, random),
-                c: Values::uniform(outputs, RANK, RANK, random),
+                a: Values::uniform(rank, d_in, d_in, random),
+                b: Values::uniform(rank, d_in, d_in, random),
+                c: Values::uniform(outputs, rank, rank, random),
+                gate: if self == Self::Gate { Activation::Gelu } else { Activation::Identity },
             }),
             bias: match terms {
                 Terms::Bilinear => Values::zeros(1, outputs),
@@ -60,7 +85,8 @@ impl Kind {
             },
         };
         Network(match self {
-            Self::Poly => vec![layer(d_out, Terms::Bilinear)],
+            Self::Poly | Self::PolyRank64 | Self::Gate => vec![layer(d_out, Terms::Bilinear)],
+            Self::PolyJoint => vec![layer(d_out, Terms::Both)],
             Self::Dense2x => vec![layer(d_in, Terms::Linear), layer(d_out, Terms::Linear)],
             Self::Poly2x => vec![layer(d_in, Terms::Both), layer(d_out, Terms::Both)],
         })
@@ -69,9 +95,9 @@ impl Kind {
     /// Number of weights and biases, including the frozen map; then only the map has a bias.
     pub fn parameters(self, d_in: usize, d_out: usize) -> usize {
         let linear = |outputs: usize| (d_in + 1) * outputs;
-        let bilinear = |outputs: usize| RANK * (2 * d_in + outputs);
+        let bilinear = |outputs: usize| self.rank() * (2 * d_in + outputs);
         match self {
-            Self::Poly => linear(d_out) + bilinear(d_out),
+            Self::Poly | Self::PolyRank64 | Self::PolyJoint | Self::Gate => linear(d_out) + bilinear(d_out),
             Self::Dense2x => linear(d_in) + linear(d_out),
             Self::Poly2x => linear(d_in) + bilinear(d_in) + linear(d_out) + bilinear(d_out),
         }
@@ -109,10 +135,19 @@ impl Values {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probes;
+
+    #[test]
+    fn every_probe_is_in_one_list_at_its_place() {
+        assert_eq!([Kind::PROBES, Kind::FURTHER].concat(), Kind::ALL);
+        assert_eq!(Kind::ALL.map(|kind| kind as usize), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(Kind::PROBES.map(Kind::name), probes::NAMES);
+        assert_eq!(Kind::FURTHER.map(Kind::name), probes::FURTHER);
+    }
 
     #[test]
     fn parameters_are_counted_as_they_are() {
-        for kind in [Kind::Dense2x, Kind::Poly2x] {
+        for kind in [Kind::Dense2x, Kind::Poly2x, Kind::PolyJoint] {
             let network = kind.initial(12, 7, &mut Random::new(1));
             let mut count = 0;
             network
@@ -125,6 +160,7 @@ mod tests {
         }
         // d·d + d of the map, 2·16·d of A and B, 16·d of C.
         assert_eq!(Kind::Poly.parameters(768, 768), 768 * 769 + 48 * 768);
+        assert_eq!(Kind::PolyRank64.parameters(768, 768), 768 * 769 + 4 * 48 * 768);
     }
 
     #[test]

@@ -11,5 +11,5 @@ pub mod readout;
 pub mod train;
 mod trained;
 
-pub use kind::{Kind, RANK, Values};
+pub use kind::{Kind, Values};
 pub use trained::Probe;

@@ -1,4 +1,5 @@
-//! Layers of a probe and their gradients: y = W·x + C·((A·x) ⊙ (B·x)) + bias, with GELU between layers.
+//! Layers of a probe and their gradients: y = W·x + C·(g(A·x) ⊙ (B·x)) + bias, with GELU between layers. The gate g is
+//! the identity or GELU.
 
 use crate::backend::{Activation, Backend};
 use crate::error::Result;
@@ -8,13 +9,13 @@ use crate::error::Result;
 pub struct Layer<P> {
     /// W, `(outputs, inputs)`.
     pub weight: Option<P>,
-    /// The second-degree term.
+    /// The term of products.
     pub bilinear: Option<Bilinear<P>>,
     /// `(1, outputs)`.
     pub bias: P,
 }
 
-/// C·((A·x) ⊙ (B·x)).
+/// C·(g(A·x) ⊙ (B·x)).
 #[derive(Clone, Debug)]
 pub struct Bilinear<P> {
     /// `(rank, inputs)`.
@@ -23,6 +24,8 @@ pub struct Bilinear<P> {
     pub b: P,
     /// `(outputs, rank)`.
     pub c: P,
+    /// g.
+    pub gate: Activation,
 }
 
 /// A sequence of layers, each with a weight or a bilinear term.
@@ -49,7 +52,8 @@ impl<P> Layer<P> {
             weight: weight.map(|(p, q)| f(p, q)).transpose()?,
             bilinear: bilinear
                 .map(|(p, q)| {
-                    Ok::<_, crate::error::Error>(Bilinear { a: f(&p.a, &q.a)?, b: f(&p.b, &q.b)?, c: f(&p.c, &q.c)? })
+                    let (a, b, c) = (f(&p.a, &q.a)?, f(&p.b, &q.b)?, f(&p.c, &q.c)?);
+                    Ok::<_, crate::error::Error>(Bilinear { a, b, c, gate: p.gate })
                 })
                 .transpose()?,
             bias: f(&self.bias, &other.bias)?,
@@ -61,7 +65,7 @@ impl<P> Layer<P> {
 pub struct Trace<T> {
     /// Input, `(rows, inputs)`.
     pub input: T,
-    /// A·x, B·x and their product, `(rows, rank)` each.
+    /// A·x, B·x and g(A·x) ⊙ (B·x), `(rows, rank)` each.
     pub products: Option<[T; 3]>,
     /// Output before GELU, `(rows, outputs)`.
     pub output: T,
@@ -126,11 +130,11 @@ impl<T: Clone> Layer<T> {
         Ok(Trace { input, products, output })
     }
 
-    /// A·x, B·x and their product, if there is a bilinear term.
+    /// A·x, B·x and g(A·x) ⊙ (B·x), if there is a bilinear term.
     pub fn products<B: Backend<Tensor = T>>(&self, backend: &B, input: &T) -> Result<Option<[T; 3]>> {
         let Some(bilinear) = &self.bilinear else { return Ok(None) };
         let (u, v) = (backend.linear(input, &bilinear.a, None)?, backend.linear(input, &bilinear.b, None)?);
-        let product = backend.gated(&u, &v, Activation::Identity)?;
+        let product = backend.gated(&u, &v, bilinear.gate)?;
         Ok(Some([u, v, product]))
     }
 
@@ -149,11 +153,15 @@ impl<T: Clone> Layer<T> {
             (Some(bilinear), Some([u, v, product])) => {
                 let inner = backend.linear(gradient, &backend.transpose(&bilinear.c)?, None)?;
                 let of_u = backend.gated(&inner, v, Activation::Identity)?;
-                let of_v = backend.gated(&inner, u, Activation::Identity)?;
+                let (of_u, of_v) = match bilinear.gate {
+                    Activation::Gelu => (backend.gelu_gradient(u, &of_u)?, backend.gated(u, &inner, Activation::Gelu)?),
+                    _ => (of_u, backend.gated(&inner, u, Activation::Identity)?),
+                };
                 let gradients = Bilinear {
                     a: backend.linear(&backend.transpose(&of_u)?, &input_t, None)?,
                     b: backend.linear(&backend.transpose(&of_v)?, &input_t, None)?,
                     c: backend.linear(&gradient_t, &backend.transpose(product)?, None)?,
+                    gate: bilinear.gate,
                 };
                 (Some(gradients), Some([of_u, of_v]))
             }

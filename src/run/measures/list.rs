@@ -39,10 +39,13 @@ impl<'a, B: Backend> Pass<'a, B> {
     /// The job's measures that need only rows.
     pub(in crate::run) fn measures_of_rows(&'a self, blocks: usize) -> BlockMeasures<'a, B> {
         let mut measures: BlockMeasures<'a, B> = vec![Box::new(cosine::Cosine(self))];
-        if self.asks(Measure::Probes) {
-            let steps = blocks * Kind::ALL.len() * self.job.training.probe_steps;
+        let lists = [(Measure::Probes, Kind::PROBES), (Measure::FurtherProbes, Kind::FURTHER)];
+        let kinds: Vec<Kind> =
+            lists.into_iter().filter(|(measure, _)| self.asks(*measure)).flat_map(|(_, kinds)| kinds).collect();
+        if !kinds.is_empty() {
+            let steps = blocks * kinds.len() * self.job.training.probe_steps;
             let meter = self.out.later(Stage::Probes, steps as u64);
-            measures.push(Box::new(probes::Probes { pass: self, meter, done: 0 }));
+            measures.push(Box::new(probes::Probes { pass: self, kinds, meter, done: 0 }));
         }
         if self.asks(Measure::Degrees) {
             let meter = self.out.later(Stage::Degrees, (blocks * HIGHEST) as u64);

@@ -1,4 +1,4 @@
-//! `probes`: small networks trained on the residual of the affine map, one block at a time.
+//! `probes` and `further-probes`: small networks trained on what the affine map misses, one block at a time.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::replacement::device_map::DeviceMap;
 use crate::replacement::probe::network::Network;
 use crate::replacement::probe::readout::{self, Features};
 use crate::replacement::probe::train::{CHECK_STEPS, Optimiser, ROWS_AT_ONCE, Stopping, Trainer, TrainingRows};
-use crate::replacement::probe::{Kind, Probe};
+use crate::replacement::probe::{Kind, Probe, Values};
 use crate::replacement::swap::Replacement;
 use crate::report::{CurvePoint, ProbeReport, Warning, WarningKind, finite};
 use crate::run::events::StageMeter;
@@ -36,6 +36,7 @@ const INITIAL: u64 = 0x70_72_6f;
 struct ProbeRows<'a, B: Backend> {
     block: usize,
     kind: Kind,
+    affine: &'a AffineMap,
     map: &'a DeviceMap<B::Tensor>,
     table: TrainingRows<B::Tensor>,
     /// Ids of rows to learn from, to validate on, to solve the readout on, and to score on.
@@ -61,9 +62,10 @@ struct TrainedNetwork<T> {
     curve: Vec<CurvePoint>,
 }
 
-/// Trains and scores every probe of every block.
+/// Trains and scores the probes of every block.
 pub(super) struct Probes<'a, B: Backend> {
     pub(super) pass: &'a Pass<'a, B>,
+    pub(super) kinds: Vec<Kind>,
     pub(super) meter: StageMeter,
     /// Steps of earlier probes.
     pub(super) done: usize,
@@ -90,7 +92,7 @@ impl<B: Backend> Probes<'_, B> {
         let mean = solved.heldout_mean.clone();
         let of_map = WindowSums::of(backend, visit, &job.protocol, &mean, &|x| map.apply(backend, x)).await?;
         let resamples = Resamples::new(of_map.windows(), job.protocol.seed);
-        for kind in Kind::ALL {
+        for kind in self.kinds.clone() {
             let (mut report, probe) = self.probe(kind, solved, &map, (&rows, &x)).await?;
             let sums = WindowSums::of(backend, visit, &job.protocol, &mean, &|x| probe.apply(backend, x)).await?;
             report.cosine = sums.cosine(&job.protocol).filter(|_| solved.report.cosine.is_some());
@@ -128,6 +130,7 @@ impl<B: Backend> Probes<'_, B> {
         let lesson = ProbeRows::<B> {
             block: block.report.block,
             kind,
+            affine: &block.map,
             map,
             table: TrainingRows { x: x.clone(), target: self.pass.backend.upload("target", shape, &target.values)? },
             learn: &learn,
@@ -157,7 +160,12 @@ impl<B: Backend> Probes<'_, B> {
         let most = self.pass.job.training.probe_steps;
         let path = |purpose: u64| [INITIAL, lesson.block as u64, lesson.kind as u64, purpose];
         let random = |purpose| Random::stream(self.pass.job.protocol.seed, &path(purpose));
-        let initial = lesson.kind.initial(lesson.d_in, lesson.d_out, &mut random(0));
+        let mut initial = lesson.kind.initial(lesson.d_in, lesson.d_out, &mut random(0));
+        if lesson.kind.starts_at_map() {
+            // x̃ and the target have mean 0, so that the map has no bias.
+            initial.0[0].weight = Some(linear_part(lesson.affine, lesson.scale));
+            initial.0[0].bias = Values::zeros(1, lesson.d_out);
+        }
         let (learn, table) = (lesson.learn.to_vec(), &lesson.table);
         let mut trainer = Trainer::new(self.pass.backend, table, learn, &initial, Optimiser::PROBE, random(1))?;
         let mut curve = Vec::new();
@@ -258,6 +266,14 @@ async fn target<B: Backend>(
     let share = spread(&values).powi(2) / all.powi(2);
     values.iter_mut().for_each(|value| *value = (f64::from(*value) / scale) as f32);
     Ok(ProbeTarget { values, mean, scale, worth_training: share > NOISE })
+}
+
+/// The affine map of x̃ to (y − ȳ)/scale, `(d_out, d_in)`.
+fn linear_part(map: &AffineMap, scale: f64) -> Values {
+    let (d_in, d_out) = (map.mean_x.len(), map.mean_y.len());
+    let weight = |j: usize, i: usize| (map.weight[i * d_out + j] * map.deviation_x[i] / scale) as f32;
+    let data = (0..d_out).flat_map(|j| (0..d_in).map(move |i| weight(j, i))).collect();
+    Values { shape: Shape::new(d_out, d_in), data }
 }
 
 /// y − ŷ of every row, as the device computes it.

@@ -4,7 +4,7 @@
 use straightedge_api::report::{BlockReport, Report, Scatter, Spectrum};
 
 use super::figure::{Figure, Grid, at_x, block_name, grid_of, heads, series};
-use super::shown::{PROBES, shown_block};
+use super::shown::{probe_names, shown_block};
 use super::{learning, probes, ranks};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
@@ -150,7 +150,7 @@ fn eigenvalues(block: &BlockReport, spectrum: &Spectrum, tau: f64) -> Option<Fig
 /// The model's loss by every measured replacement of the block.
 fn swaps(block: &BlockReport) -> Option<Figure> {
     let plain = [("linear", t().swap_linear), ("mean", t().swap_mean), ("zero", t().swap_zero)];
-    let replacements = plain.into_iter().chain(PROBES.map(|name| (name, name)));
+    let replacements = plain.into_iter().chain(probe_names().map(|name| (name, name)));
     let loss = |(key, name)| Some((key, name, block.delta_ppl.get(key).copied().flatten()?));
     let mark = |(at, (key, name, loss)): (usize, (&str, &str, f64))| {
         Mark::new(name, at as f64, Some(loss)).within(None, block.loss_interval(key))
@@ -166,11 +166,11 @@ fn swaps(block: &BlockReport) -> Option<Figure> {
 
 /// Gain of every trained probe over the line.
 fn gains(block: &BlockReport) -> Option<Figure> {
-    let probes = PROBES.iter().filter_map(|name| Some((name, block.probes.get(*name)?)));
+    let probes = probe_names().filter_map(|name| Some((name, block.probes.get(name)?)));
     let probes = probes.filter(|(_, probe)| probe.gain.is_some());
-    let mark = |(at, (name, probe)): (usize, (&&str, &straightedge_api::report::ProbeReport))| {
+    let mark = |(at, (name, probe)): (usize, (&str, &straightedge_api::report::ProbeReport))| {
         let gaps = [("r2", &*share(probe.r2)), ("steps", &probe.steps.to_string())];
-        Mark { more: fill(d().block_probe_more, &gaps), ..Mark::new(*name, at as f64, probe.gain) }
+        Mark { more: fill(d().block_probe_more, &gaps), ..Mark::new(name, at as f64, probe.gain) }
     };
     columns(
         block,

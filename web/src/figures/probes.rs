@@ -9,7 +9,7 @@ use super::figure::{
     BLOCK_AXIS, Figure, Grid, alike, at_block, at_x, block_mark, block_name, blocks_of, by_block, curve, grid_of,
     heads, series, share_axis,
 };
-use super::shown::{PROBES, shown_block};
+use super::shown::{probe_names, shown_block};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::state::views::View;
@@ -38,10 +38,12 @@ fn gains(report: &Report) -> Option<Figure> {
                 block_mark(block, 1.0 - block.r2_lin?, Some(probe.gain?)).within(None, block.gain_interval(name));
             Some(Mark { more, ..mark })
         };
-        let found = series(name, look, report.blocks.iter().filter_map(mark).collect())?;
-        Some(Series { named: look == 0, ..found })
+        series(name, look, report.blocks.iter().filter_map(mark).collect())
     };
-    let all: Vec<Series> = PROBES.into_iter().enumerate().filter_map(of_probe).collect();
+    let mut all: Vec<Series> = probe_names().enumerate().filter_map(of_probe).collect();
+    if let Some(first) = all.first_mut() {
+        first.named = true;
+    }
     (!all.is_empty()).then(|| Figure {
         title: probes().probes_figure.into(),
         facts: all.iter().filter(|series| series.marks.len() > 1).map(fact).collect(),
@@ -77,7 +79,7 @@ fn conjunction(report: &Report) -> Option<Figure> {
     let of_probe = |(look, name): (usize, &str)| {
         by_block(report, name, look, |block| Some(Some(block.probes.get(name)?.conjunction?)))
     };
-    let all: Vec<_> = network.into_iter().chain(PROBES.into_iter().enumerate().filter_map(of_probe)).collect();
+    let all: Vec<_> = network.into_iter().chain(probe_names().enumerate().filter_map(of_probe)).collect();
     (!all.is_empty()).then(|| Figure {
         title: probes().conjunction_figure.into(),
         table: grid_of(t().block, &all, at_block, exact),
@@ -95,7 +97,7 @@ fn conjunction(report: &Report) -> Option<Figure> {
 pub(super) fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let number = shown_block(View::Probes, report, block)?;
     let block = report.blocks.iter().find(|block| block.block == number)?;
-    let curves = PROBES.into_iter().enumerate().filter_map(|(look, name)| curve(block, name, name, look, 0));
+    let curves = probe_names().enumerate().filter_map(|(look, name)| curve(block, name, name, look, 0));
     let all = alike(curves.collect());
     (!all.is_empty()).then(|| Figure {
         title: format!("{}: {}", block_name(number), probes().probe_curves_figure),
@@ -113,7 +115,7 @@ pub(super) fn training(report: &Report, block: Option<usize>) -> Option<Figure> 
 
 fn table(report: &Report) -> Grid {
     let rows = report.blocks.iter().flat_map(|block| {
-        PROBES.iter().filter_map(move |name| block.probes.get(*name).map(|probe| row(block, name, probe)))
+        probe_names().filter_map(move |name| block.probes.get(name).map(|probe| row(block, name, probe)))
     });
     Grid {
         head: heads(&[

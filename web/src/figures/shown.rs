@@ -1,12 +1,15 @@
 //! The block that a view of one block shows, and the curves the view needs.
 
 use straightedge_api::baseline::BaselineTraining;
+use straightedge_api::probes;
 use straightedge_api::report::{BlockReport, Report};
 
 use crate::state::views::View;
 
 /// Trained probes, by their names in the report.
-pub(super) const PROBES: [&str; 3] = ["poly", "dense2x", "poly2x"];
+pub(super) fn probe_names() -> impl Iterator<Item = &'static str> {
+    probes::NAMES.into_iter().chain(probes::FURTHER)
+}
 
 /// Curves of fine-tuning after a swap.
 pub(super) const HEALED: [&str; 3] = ["heal_linear", "heal_linear_adam", "heal_original"];
@@ -19,7 +22,9 @@ pub fn shown_block(view: View, report: &Report, chosen: Option<usize>) -> Option
     let has_curve = |names: &[&str]| last_block(&|block| names.iter().any(|name| block.curves.contains_key(*name)));
     let fallback = match view {
         View::Block | View::Ranks => report.blocks.first().map(|block| block.block),
-        View::Probes => has_curve(&PROBES).or_else(|| last_block(&|block| !block.degrees.is_empty())),
+        View::Probes => {
+            has_curve(&probe_names().collect::<Vec<_>>()).or_else(|| last_block(&|block| !block.degrees.is_empty()))
+        }
         View::Baseline => has_curve(&BaselineTraining::ALL.map(BaselineTraining::name)),
         View::Healing => has_curve(&HEALED),
         _ => return None,

@@ -112,7 +112,7 @@ impl View {
             Self::Block => &[Measure::Swap, Measure::RankSwap, Measure::Probes],
             Self::Losses => &[Measure::Swap, Measure::Greedy],
             Self::Ranks => &[Measure::RankSwap],
-            Self::Probes => &[Measure::Probes, Measure::Degrees, Measure::Conjunction],
+            Self::Probes => &[Measure::Probes, Measure::FurtherProbes, Measure::Degrees, Measure::Conjunction],
             Self::Baseline => &[Measure::Baseline],
             Self::Controls => &[Measure::Controls],
             Self::Layers => &[Measure::Layers, Measure::Prune],
@@ -137,6 +137,7 @@ pub fn question(measure: Measure) -> &'static str {
         Measure::Layers => t.asks_layers,
         Measure::Prune => t.asks_prune,
         Measure::Probes => t.asks_probes,
+        Measure::FurtherProbes => t.asks_further_probes,
         Measure::Degrees => t.asks_degrees,
         Measure::Baseline => t.asks_baseline,
         Measure::Conjunction => t.asks_conjunction,
@@ -156,6 +157,7 @@ pub fn name(measure: Measure) -> &'static str {
         Measure::Layers => t().measure_layers,
         Measure::Prune => t().measure_prune,
         Measure::Probes => t().measure_probes,
+        Measure::FurtherProbes => probes::t().measure_further,
         Measure::Degrees => t().measure_degrees,
         Measure::Baseline => t().measure_baseline,
         Measure::Conjunction => t().measure_conjunction,
@@ -207,12 +209,14 @@ pub fn measured(report: &Report) -> BTreeSet<Measure> {
 /// Whether a block has a value of a measure.
 pub fn has(measure: Measure, block: &BlockReport) -> bool {
     let trained = |training: &BaselineTraining| block.curves.contains_key(training.name());
+    let probed = |names: &[&str]| names.iter().any(|name| block.probes.contains_key(*name));
     match measure {
         Measure::Fit => true,
         Measure::Swap => block.delta_ppl.contains_key("zero"),
         Measure::RankSwap => block.delta_ppl.keys().any(|name| name.starts_with("rank_")),
         Measure::Layers | Measure::Greedy | Measure::Prune | Measure::HealTogether => false,
-        Measure::Probes => !block.probes.is_empty(),
+        Measure::Probes => probed(&straightedge_api::probes::NAMES),
+        Measure::FurtherProbes => probed(&straightedge_api::probes::FURTHER),
         Measure::Degrees => !block.degrees.is_empty(),
         // Reports of versions before `adamw_constant` have only these two.
         Measure::Baseline => [BaselineTraining::Sgd, BaselineTraining::Adamw].iter().all(trained),
@@ -230,7 +234,11 @@ pub fn refusal(measure: Measure, report: &Report) -> Option<Refusal> {
         Measure::Swap | Measure::RankSwap | Measure::Greedy | Measure::Prune | Measure::Heal | Measure::HealTogether
     );
     let is_rows = report.model.architecture == "rows";
-    if is_rows && !matches!(measure, Measure::Fit | Measure::Probes | Measure::Degrees | Measure::Baseline) {
+    let is_of_rows = matches!(
+        measure,
+        Measure::Fit | Measure::Probes | Measure::FurtherProbes | Measure::Degrees | Measure::Baseline
+    );
+    if is_rows && !is_of_rows {
         Some(Refusal::Rows)
     } else if is_encoder && is_perplexity {
         Some(Refusal::Encoder)

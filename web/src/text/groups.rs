@@ -21,6 +21,7 @@ catalogue! {
     asks_layers: "How linear is a whole layer, with attention and the residual stream?",
     asks_prune: "How many layers can be removed or made linear, one after another?",
     asks_probes: "How much of what the linear map misses can small trained networks predict?",
+    asks_further_probes: "Do more products, a linear part that is trained along, or a gate explain more of it?",
     asks_degrees: "Is what the linear map misses a sum of products of two, three or four inputs?",
     asks_baseline: "Does gradient descent find the same linear map as the closed form?",
     asks_conjunction: "Does what the linear map misses depend on pairs of inputs?",

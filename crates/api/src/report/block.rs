@@ -116,7 +116,7 @@ pub struct BlockReport {
     /// Conjunction index of the network itself (section 5).
     #[serde(default)]
     pub conjunction: Option<f64>,
-    /// Trained probes by name: `poly`, `dense2x`, `poly2x`.
+    /// Trained probes by their names in [`crate::probes`].
     #[serde(default)]
     pub probes: BTreeMap<String, ProbeReport>,
     /// R² of polynomials by degree, `1` to `4` (section 5).
