@@ -88,6 +88,27 @@ fn the_ridge_curve_holds_fits_on_the_first_folds_and_on_all() {
 }
 
 #[test]
+fn canonical_correlations_count_every_direction_the_same() {
+    let rows = planted(1600, 2);
+    let mut uneven = planted(1600, 2);
+    // The first output has nearly all of the variance, and some of it is in all others.
+    for y in uneven.y.chunks_mut(D) {
+        y[0] *= 64.0;
+        let first = y[0];
+        y[1..].iter_mut().for_each(|y| *y += first);
+    }
+    for backend in backends() {
+        let [even, uneven] = [&rows, &uneven].map(|rows| only(&degrees(rows, backend)).clone());
+        let mean = even.canonical_r2_mean.expect("a mean");
+        assert!(0.1 < mean && mean < 0.95, "{mean}");
+        assert!((even.r2_lin.expect("R²") - uneven.r2_lin.expect("R²")).abs() > 1e-3, "another weighting");
+        common::assert_close("their mean", uneven.canonical_r2_mean, mean, 1e-5);
+        assert_eq!(uneven.effective_rank_whitened, even.effective_rank_whitened);
+        assert!(even.effective_rank_whitened > Some(1) && uneven.effective_rank == Some(1), "{uneven:?}");
+    }
+}
+
+#[test]
 fn with_few_rows_there_is_degree_1_alone_and_a_warning() {
     let report = degrees(&planted(160, 2), BackendChoice::Cpu);
     assert_eq!(only(&report).degrees.keys().collect::<Vec<_>>(), ["1", "2", "3", "4"], "128 training rows");

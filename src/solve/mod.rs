@@ -5,6 +5,7 @@
 //! proved (`folds`). Only this folder uses faer, and it does not depend on a GPU.
 
 mod block;
+mod canonical;
 mod deflated;
 mod eigen;
 mod eigenvalues;
@@ -27,6 +28,7 @@ mod training;
 mod wire;
 
 pub use block::score_block;
+pub use canonical::{CanonicalScore, canonical_score};
 pub use eigen::{Eigen, decompose};
 pub use fit::{AffineMap, LinearFit, RetainedSpace, TAU};
 pub use inputs::{InputColumns, InputDistribution};

@@ -132,6 +132,8 @@ fn block() -> BlockReport {
         scatter: Some(Scatter { actual: vec![1.0], predicted: vec![1.0] }),
         effective_rank: Some(1),
         effective_rank_95: Some(1),
+        effective_rank_whitened: Some(1),
+        canonical_r2_mean: one,
         r2_rank: vec![one],
         output_participation: one,
         prediction_participation: one,

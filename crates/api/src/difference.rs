@@ -267,6 +267,8 @@ pub(crate) mod tests {
             rank: 7,
             effective_rank: Some(3),
             effective_rank_95: Some(4),
+            effective_rank_whitened: Some(6),
+            canonical_r2_mean: Some(0.75),
             input_entropy_rank: Some(5.5),
             input_stable_rank: Some(2.5),
             prediction_entropy_rank: Some(4.5),

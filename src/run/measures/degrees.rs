@@ -15,7 +15,7 @@ use crate::report::{DegreePoint, Warning, WarningKind, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit};
-use crate::solve::{FoldRuns, ridge_error};
+use crate::solve::{CanonicalScore, FoldRuns, canonical_score, ridge_error};
 
 use super::captured::Captured;
 use super::probes::standardised;
@@ -59,6 +59,9 @@ impl<B: Backend> Degrees<'_, B> {
             x: backend.upload("x", Shape::new(rows.len(), rows.d_in), &x)?,
             target: backend.upload("y", Shape::new(rows.len(), rows.d_out), &rows.y)?,
         };
+        let canonical = self.canonical(&table, [&heldout, &train], solved.report.block).await?;
+        solved.report.effective_rank_whitened = canonical.effective_rank;
+        solved.report.canonical_r2_mean = canonical.r2_mean;
         let features = landmarks.upload(backend)?;
         let polynomials = Polynomials { features: &features, table: &table, sets: [&train, &heldout] };
         solved.report.ridge_curve = self.ridge_curve(polynomials, &rows, solved).await?;
@@ -79,6 +82,18 @@ impl<B: Backend> Degrees<'_, B> {
         self.meter.rest();
         self.pass.took(|seconds| &mut seconds.degrees, &self.meter);
         Ok(())
+    }
+
+    /// The canonical correlations on the second set of rows: of the two, its moments have the full yyᵀ.
+    async fn canonical(
+        &self,
+        table: &TrainingRows<B::Tensor>,
+        sets: [&[u32]; 2],
+        block: usize,
+    ) -> Result<CanonicalScore> {
+        let of = |x: &B::Tensor| Ok(x.clone());
+        let [_, rows] = readout::moments(self.pass.backend, block, &of, table, sets).await?;
+        canonical_score(block, &rows)
     }
 
     /// R² of degree 1 by the number of training rows: fits on the parts of the training folds of the learning curve.

@@ -69,6 +69,12 @@ pub struct BlockReport {
     /// Smallest k with r2_rank\[k\] ≥ 0.95 · r2_lin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective_rank_95: Option<usize>,
+    /// Smallest k whose k largest squared canonical correlations of ŷ and y hold 90 % of their sum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effective_rank_whitened: Option<usize>,
+    /// Their mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canonical_r2_mean: Option<f64>,
     /// Held-out R² of the rank-k map, k = 1 … d.
     #[serde(default)]
     pub r2_rank: Vec<Option<f64>>,
@@ -193,6 +199,8 @@ impl BlockReport {
         fill(&mut self.row_microseconds, &earlier.row_microseconds);
         fill(&mut self.probes, &earlier.probes);
         fill(&mut self.degrees, &earlier.degrees);
+        self.effective_rank_whitened = self.effective_rank_whitened.or(earlier.effective_rank_whitened);
+        self.canonical_r2_mean = self.canonical_r2_mean.or(earlier.canonical_r2_mean);
         if self.ridge_curve.is_empty() {
             self.ridge_curve.clone_from(&earlier.ridge_curve);
         }
