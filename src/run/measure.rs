@@ -72,10 +72,8 @@ fn check_rows_measures(job: &Job) -> Result<()> {
         Some(measure) => Err(Error::InvalidSetting {
             field: "--measures".into(),
             value: measure.to_string(),
-            hint:
-                "it needs the model; for captured rows choose from fit, probes, further-probes, degrees, baseline and \
-                   conjunction"
-                    .into(),
+            hint: "it needs the model; for captured rows choose from fit, probes, further-probes, degrees, baseline and conjunction"
+                .into(),
         }),
         None => Ok(()),
     }
