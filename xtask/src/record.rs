@@ -17,7 +17,9 @@ use crate::document::document;
 /// Measures; the rest is the default protocol on the model's own text.
 const MEASURES: &str = "fit,swap,layers,degrees";
 /// The slowest measures, only for models at the end of their runs.
-const FURTHER: &str = ",controls,greedy,prune,heal-together";
+const FURTHER: &str = ",controls,greedy,prune";
+/// The slowest of all, only for the first model.
+const TOGETHER: &str = ",heal-together";
 
 /// Measures the named models, or all, unless `only_tables`; then writes summary and tables of all recorded models.
 pub(crate) fn record(names: &[String], only_tables: bool) -> Result<()> {
@@ -52,10 +54,11 @@ fn report_file(name: &str) -> PathBuf {
 
 fn measure(Bundled { name, demo, .. }: &Bundled, commit: Option<&str>) -> Result<()> {
     let further = if demo.as_ref().is_some_and(Demo::is_complete) { FURTHER } else { "" };
+    let together = if name == continuations::MODEL { TOGETHER } else { "" };
     let mut measure = cargo();
     measure.args(["run", "--release", "--package", "straightedge", "--", "measure", name, "--backend", "cpu"]);
     name_commit(&mut measure, commit);
-    run(measure.arg("--measures").arg(format!("{MEASURES}{further}")).arg("--out").arg(report_file(name)))
+    run(measure.arg("--measures").arg(format!("{MEASURES}{further}{together}")).arg("--out").arg(report_file(name)))
 }
 
 /// The models that are recorded, with their reports.
