@@ -7,6 +7,7 @@
 use crate::backend::{Activation, AttentionShape, Backend, Rotary, Shape};
 use crate::error::{Error, Result};
 use crate::model::{Attention, Block, Embedding, Ffn, Head, Linear, Model, ModelConfig, Norm, Residual, Rope};
+use crate::replacement::replaced::{Replaced, ReplacedParts};
 use crate::replacement::swap::Replacements;
 
 /// A block's activations, one row per token.
@@ -72,11 +73,6 @@ impl<'a, B: Backend> Layers<'a, B> {
     pub fn new(backend: &'a B, config: &'a ModelConfig, seq_len: usize) -> Result<Self> {
         let tables = |rope| Ok((rope, rotary_tables(backend, rope, config.head_dim, seq_len)?));
         Ok(Self { backend, config, seq_len, rotary: config.ropes().map(tables).collect::<Result<_>>()? })
-    }
-
-    /// The device.
-    pub fn backend(&self) -> &'a B {
-        self.backend
     }
 
     /// The residual stream entering the first block, `(ids, hidden_size)`, for the token `ids` of whole windows.
@@ -155,6 +151,23 @@ impl<'a, B: Backend> Layers<'a, B> {
         let y = self.network(&block.ffn, &x)?;
         let next = self.leave(block, &rest, &y)?;
         Ok(BlockOutput { x, y, rest, next })
+    }
+
+    /// The residual stream after a block whose network, or which as a whole, is replaced by `part`.
+    pub fn pass_replaced(
+        &self,
+        part: &Replaced<B::Tensor>,
+        block: &Block<B::Tensor>,
+        hidden: &B::Tensor,
+    ) -> Result<B::Tensor> {
+        match part {
+            Replaced::Network(replacement) => {
+                let FfnInput { ffn_in, rest } = self.enter(block, hidden)?;
+                self.leave(block, &rest, &replacement.apply(self.backend, &ffn_in)?)
+            }
+            Replaced::Layer(replacement) => replacement.apply(self.backend, hidden),
+            Replaced::Removed => Ok(hidden.clone()),
+        }
     }
 
     /// Next-token logits `(rows, vocab_size)` from the residual stream after the last block.
@@ -280,6 +293,20 @@ impl<'a, B: Backend> Forward<'a, B> {
         Ok(hidden)
     }
 
+    /// The residual streams after all blocks from `first` on, with replaced `parts`; `hidden` enters that block.
+    pub fn streams(&self, first: usize, hidden: B::Tensor, parts: &ReplacedParts<B::Tensor>) -> Result<Vec<B::Tensor>> {
+        let mut streams = vec![hidden];
+        for (index, block) in self.model.blocks.iter().enumerate().skip(first) {
+            let before = &streams[streams.len() - 1];
+            let after = match parts.get(&index) {
+                Some(part) => self.layers.pass_replaced(part, block, before)?,
+                None => self.layers.pass(block, before)?.next,
+            };
+            streams.push(after);
+        }
+        Ok(streams.split_off(1))
+    }
+
     /// Next-token logits `(rows, vocab_size)` from the last residual stream; the model must be loaded with its head.
     pub fn logits(&self, hidden: &B::Tensor) -> Result<B::Tensor> {
         let head = self.head.as_ref().ok_or_else(|| Error::MissingTensor { tensor: "output head".into() })?;
@@ -295,16 +322,6 @@ impl<'a, B: Backend> Forward<'a, B> {
             hint: format!("the model has blocks 0 to {}", self.model.blocks.len().saturating_sub(1)),
         })?;
         self.layers.network(&found.ffn, x)
-    }
-
-    /// The arithmetic of its parts.
-    pub fn layers(&self) -> &Layers<'a, B> {
-        &self.layers
-    }
-
-    /// Its blocks.
-    pub fn blocks(&self) -> &'a [Block<B::Tensor>] {
-        &self.model.blocks
     }
 
     /// Width of the logits.

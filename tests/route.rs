@@ -83,6 +83,7 @@ fn measure_all(backend: &str) {
             check_block(&what, found, expected);
             if has_degrees {
                 check_degrees(&what, found, expected);
+                check_canonical(&what, found, expected);
             }
             // Fewer windows have none, which a warning says.
             if report.protocol.heldout_rows >= 10 * report.protocol.seq_len {
@@ -168,6 +169,15 @@ fn check_degrees(what: &str, found: &BlockReport, expected: &Value) {
             common::assert_close(&what, point.r2, expected["r2"].as_f64().expect("a number"), TOLERANCE);
         }
     }
+}
+
+/// The same canonical correlations; additional references may lack them.
+fn check_canonical(what: &str, found: &BlockReport, expected: &Value) {
+    let Some(expected) = expected["canonical"].as_object() else { return };
+    let rank = found.effective_rank_whitened.map(|rank| rank as u64);
+    assert_eq!(rank, expected["effective_rank_whitened"].as_u64(), "{what}");
+    let mean = expected["canonical_r2_mean"].as_f64().expect("a number");
+    common::assert_close(&format!("{what}, canonical_r2_mean"), found.canonical_r2_mean, mean, TOLERANCE);
 }
 
 fn check_block(what: &str, found: &BlockReport, expected: &Value) {

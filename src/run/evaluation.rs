@@ -7,7 +7,7 @@ use crate::corpus::TokenWindows;
 use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
 use crate::platform::yielding::yield_now;
-use crate::replacement::replaced::{ReplacedParts, streams};
+use crate::replacement::replaced::ReplacedParts;
 use crate::replacement::swap::Replacements;
 use crate::report::BlockReport;
 use crate::stats::bootstrap::Resamples;
@@ -89,7 +89,7 @@ impl<'a, B: Backend> Evaluation<'a, B> {
         first: usize,
         parts: &ReplacedParts<B::Tensor>,
     ) -> Result<f64> {
-        let last = |hidden: &B::Tensor| Ok(streams(other, first, hidden.clone(), parts)?.pop());
+        let last = |hidden: &B::Tensor| Ok(other.streams(first, hidden.clone(), parts)?.pop());
         self.perplexity_of(|batch| {
             let entering = &batch.hidden[first];
             Ok(last(entering)?.unwrap_or_else(|| entering.clone()))

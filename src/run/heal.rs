@@ -14,13 +14,12 @@ use crate::forward::Forward;
 use crate::job::Measure;
 use crate::model;
 use crate::platform::random::Random;
-use crate::report::{CurvePoint, HealReport, Warning, WarningKind, finite};
+use crate::report::{CurvePoint, HealReport, HealedTogether, Warning, WarningKind, finite};
 use crate::run::evaluation::Evaluation;
-use crate::training::heal::{CpuModel, Healing, HealingText, LEARNING_RATE};
+use crate::training::heal::{CpuModel, Healing, HealingText, LEARNING_RATE, Objective};
 use crate::weights::Weights;
 
 use super::events::StageMeter;
-use super::heal_together::OBJECTIVES;
 use super::pass::Pass;
 use super::prepared::Prepared;
 use super::sweep::{MeasuredBlock, Swept};
@@ -30,6 +29,10 @@ const STREAM: u64 = 0x6865_616c;
 
 /// What is trained: the map, the map as in the first paper's code, and the network itself like the first.
 const TRAININGS: [&str; 3] = ["linear", "linear_adam", "original"];
+
+/// What maps that are healed together learn, by its name in the report.
+pub(super) const OBJECTIVES: [(&str, Objective); 2] =
+    [(HealedTogether::STREAMS, Objective::Streams), (HealedTogether::TOKENS, Objective::Tokens)];
 
 /// Everything healing needs that is the same for all trainings.
 pub(super) struct HealingContext<'a> {

@@ -1,24 +1,17 @@
 //! `heal-together`: the first half of an order with refitted maps, networks or layers, all of whose maps are fine-tuned
 //! together, towards the original model's streams or the next tokens (docs/measures.md, section 4).
 
-use candle_core::Tensor;
-
-use super::heal::HealingContext;
+use super::heal::{HealingContext, OBJECTIVES};
 use super::pass::Pass;
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::event::Event;
 use crate::platform::random::Random;
-use crate::replacement::replaced::ReplacedParts;
 use crate::report::{HealedTogether, finite};
-use crate::training::heal::{Healing, Objective};
+use crate::training::heal::{CpuParts, Healing, Objective};
 
 /// Names this use of the job's seed.
 const STREAM: u64 = 0x746f_6765_7468;
-
-/// What is learned, by its name in the report.
-pub(super) const OBJECTIVES: [(&str, Objective); 2] =
-    [(HealedTogether::STREAMS, Objective::Streams), (HealedTogether::TOKENS, Objective::Tokens)];
 
 impl HealingContext<'_> {
     /// Heals the replaced `parts` of the order `name`.
@@ -26,7 +19,7 @@ impl HealingContext<'_> {
         &self,
         pass: &Pass<'_, B>,
         name: &str,
-        parts: &ReplacedParts<Tensor>,
+        parts: &CpuParts,
     ) -> Result<()> {
         let train = |objective| Healing::together(self.backend, self.model, parts, objective);
         let unhealed = train(Objective::Streams)?;

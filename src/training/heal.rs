@@ -17,13 +17,16 @@ use crate::forward::Forward;
 use crate::model::{Model, ModelPart};
 use crate::platform::random::Random;
 use crate::platform::yielding::yield_now;
-use crate::replacement::replaced::{Replaced, ReplacedParts, streams};
+use crate::replacement::replaced::{Replaced, ReplacedParts};
 use crate::replacement::swap::Replacement;
 use crate::solve::AffineMap;
 use crate::training::adamw::AdamW;
 
 /// A model on the CPU.
 pub type CpuModel = Model<Tensor>;
+
+/// Replaced parts of such a model.
+pub type CpuParts = ReplacedParts<Tensor>;
 
 /// Learning rate of healing.
 pub const LEARNING_RATE: f64 = 1e-4;
@@ -124,7 +127,7 @@ pub struct Healing {
     /// Shares all weights with the original except the trained ones.
     model: CpuModel,
     /// The replaced parts, whose maps are trained; empty if the network itself is.
-    parts: ReplacedParts<Tensor>,
+    parts: CpuParts,
     /// The first block that differs from the original.
     first: usize,
     objective: Objective,
@@ -148,12 +151,7 @@ impl Healing {
     }
 
     /// Trains the maps of several replaced parts together, in the form of [`Healing::linear`].
-    pub fn together(
-        backend: &CpuBackend,
-        model: &CpuModel,
-        parts: &ReplacedParts<Tensor>,
-        objective: Objective,
-    ) -> Result<Self> {
+    pub fn together(backend: &CpuBackend, model: &CpuModel, parts: &CpuParts, objective: Objective) -> Result<Self> {
         Self::replaced(backend, model, parts, objective, WEIGHT_DECAY)
     }
 
@@ -162,7 +160,7 @@ impl Healing {
         let (mut vars, mut model) = (Vec::new(), model.clone());
         let ffn = model.blocks[block].ffn.clone();
         model.blocks[block].ffn = ffn.map(&mut |weight| variable(&mut vars, weight))?;
-        let (parts, objective) = (ReplacedParts::new(), Objective::Tokens);
+        let (parts, objective) = (CpuParts::new(), Objective::Tokens);
         let optimiser = optimiser(vars, WEIGHT_DECAY)?;
         Ok(Self { backend: backend.clone(), model, parts, first: block, objective, optimiser })
     }
@@ -170,7 +168,7 @@ impl Healing {
     fn replaced(
         backend: &CpuBackend,
         model: &CpuModel,
-        parts: &ReplacedParts<Tensor>,
+        parts: &CpuParts,
         objective: Objective,
         decay: f64,
     ) -> Result<Self> {
@@ -208,7 +206,7 @@ impl Healing {
     }
 
     /// The current replaced parts, detached from the graph.
-    pub fn parts(&self) -> Result<ReplacedParts<Tensor>> {
+    pub fn parts(&self) -> Result<CpuParts> {
         with_weights(&self.parts, &mut |weight| Ok(weight.detach()))
     }
 
@@ -260,9 +258,9 @@ impl Healing {
     ) -> Result<Tensor> {
         let entering: Vec<&Tensor> = windows.iter().map(|&window| &text.hidden[window]).collect();
         let entering = run("gather windows", || Tensor::cat(&entering, 0))?;
-        let all = streams(forward, self.first, entering.clone(), &self.parts)?;
+        let all = forward.streams(self.first, entering.clone(), &self.parts)?;
         match objective {
-            Objective::Streams => stream_error(&all, &streams(forward, self.first, entering, &ReplacedParts::new())?),
+            Objective::Streams => stream_error(&all, &forward.streams(self.first, entering, &CpuParts::new())?),
             Objective::Tokens => {
                 let targets: Vec<u32> =
                     windows.iter().flat_map(|&window| text.targets[window].iter().copied()).collect();
@@ -286,16 +284,13 @@ fn stream_error(streams: &[Tensor], originals: &[Tensor]) -> Result<Tensor> {
 }
 
 /// The network of `block` replaced by a map.
-fn network(backend: &CpuBackend, block: usize, map: &AffineMap) -> Result<ReplacedParts<Tensor>> {
+fn network(backend: &CpuBackend, block: usize, map: &AffineMap) -> Result<CpuParts> {
     let map = Replacement::affine(backend, map)?;
     Ok([(block, Rc::new(Replaced::Network(map)))].into())
 }
 
 /// The parts with `make` applied to every weight of their maps. Parts without a map have nothing to train.
-fn with_weights(
-    parts: &ReplacedParts<Tensor>,
-    make: &mut dyn FnMut(Tensor) -> Result<Tensor>,
-) -> Result<ReplacedParts<Tensor>> {
+fn with_weights(parts: &CpuParts, make: &mut dyn FnMut(Tensor) -> Result<Tensor>) -> Result<CpuParts> {
     let mut made = parts.clone();
     for part in made.values_mut() {
         if let Some(map) = part.map() {

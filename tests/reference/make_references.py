@@ -15,6 +15,7 @@ import safetensors.numpy
 import torch
 import transformers
 
+import canonical
 import degrees
 import measures
 import orders
@@ -64,6 +65,7 @@ def expected(folder: Path, text: Path) -> dict:
     for block in blocks:
         x, y = (rows[f"{name}.{block['block']}"] for name in ("ffn_in", "ffn_out"))
         block["degrees"] = degrees.score(x, y, train, held)
+        block["canonical"] = canonical.score(*(array[train].reshape(-1, array.shape[-1]) for array in (x, y)))
     layers = [{"layer": at, **measures.layer(rows[f"hidden.{at}"], rows[f"hidden.{at + 1}"], FOLDS)} for at in count]
     classes = properties.labels(windows.numpy(), lambda ids: model.tokenizer.decode(ids, skip_special_tokens=False))
     for layer in layers:

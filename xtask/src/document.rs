@@ -204,8 +204,7 @@ whole model re-initialised, and with Gaussian inputs of the same mean and covari
 ";
 
 const TWINS_LIKE_PAPER: &str = "On average the layers became less linear, which the paper aims at.";
-const TWINS_UNLIKE_PAPER: &str =
-    "On average the layers did not become less linear, which the paper aims at and finds in larger models with the cosine.";
+const TWINS_UNLIKE_PAPER: &str = "On average the layers did not become less linear, which the paper aims at and finds in larger models with the cosine.";
 const TUNED_LIKE_PAPER: &str = "On average the layers became more linear, as the paper found.";
 const TUNED_UNLIKE_PAPER: &str =
     "On average the layers did not become more linear: what the paper found in larger models does not show here.";

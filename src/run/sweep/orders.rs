@@ -5,8 +5,6 @@
 
 use std::rc::Rc;
 
-use candle_core::Tensor;
-
 use super::StoredRows;
 use super::state::{HalfOrders, MeasuredBlock, Sweep};
 use crate::backend::cpu::CpuBackend;
@@ -24,6 +22,7 @@ use crate::run::events::StageMeter;
 use crate::run::measures::Source;
 use crate::run::pass::Pass;
 use crate::solve::fit_map;
+use crate::training::heal::CpuParts;
 use crate::workers::sums::BlockSums;
 
 /// The rows of some variants, which are identical so far.
@@ -171,7 +170,7 @@ impl<B: Backend> Orders<'_, '_, B> {
     }
 
     /// After every step the cheapest of those left is chosen anew. Returns the first half of the order if it is healed.
-    async fn greedy(&self, candidates: Candidates) -> Result<Option<ReplacedParts<Tensor>>> {
+    async fn greedy(&self, candidates: Candidates) -> Result<Option<CpuParts>> {
         let layers = self.sweep.source.checkpoint.config().num_hidden_layers;
         let mut left = if candidates.are_layers() { (0..layers).collect() } else { self.sweep.blocks.to_vec() };
         let (mut chosen, mut steps, mut half) = (ReplacedParts::new(), Vec::new(), None);
@@ -292,8 +291,8 @@ impl<B: Backend> Orders<'_, '_, B> {
 }
 
 /// Replaced parts on the CPU, where they are healed.
-async fn copied<B: Backend>(backend: &B, parts: &ReplacedParts<B::Tensor>) -> Result<ReplacedParts<Tensor>> {
-    let mut copies = ReplacedParts::new();
+async fn copied<B: Backend>(backend: &B, parts: &ReplacedParts<B::Tensor>) -> Result<CpuParts> {
+    let mut copies = CpuParts::new();
     for (block, part) in parts {
         if let Some(map) = part.map() {
             let map = map.copied(backend, &CpuBackend::new()).await?;
@@ -342,7 +341,7 @@ impl<B: Backend> Sweep<'_, B> {
             }
             let before = store.tensor(kept)?;
             let after = match part {
-                Some(part) => part.through(layers, block, &before)?,
+                Some(part) => layers.pass_replaced(part, block, &before)?,
                 None => layers.pass(block, &before)?.next,
             };
             next.push(Rc::new(store.keep(after).await?));

@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use candle_core::Tensor;
-
 use super::rows::Batch;
 use super::store::StoredRows;
 use super::visit::BlockMeasure;
 use crate::backend::Backend;
-use crate::replacement::replaced::ReplacedParts;
 use crate::report::BlockReport;
 use crate::run::events::StageMeter;
 use crate::run::measures::Source;
 use crate::run::pass::Pass;
 use crate::solve::AffineMap;
+use crate::training::heal::CpuParts;
 use crate::workers::WantedTensors;
 
 /// A model, its text, and the measurement.
@@ -46,7 +44,7 @@ pub(in crate::run) struct Swept {
 }
 
 /// The first half of orders of replacement, on the CPU, by their names.
-pub(in crate::run) type HalfOrders = BTreeMap<&'static str, ReplacedParts<Tensor>>;
+pub(in crate::run) type HalfOrders = BTreeMap<&'static str, CpuParts>;
 
 /// The residual stream of all batches between two blocks.
 pub(in crate::run) type Stream<T> = Vec<Rc<StoredRows<T>>>;
