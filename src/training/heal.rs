@@ -116,8 +116,8 @@ impl HealingText {
 pub enum Objective {
     /// The next tokens of the text: their mean negative log-likelihood.
     Tokens,
-    /// The residual streams of the original model: the squared error of every row relative to its squared length, averaged over
-    /// rows and over the streams after all blocks from the first replaced one on.
+    /// The residual streams of the original model: the squared error of every row relative to its squared length,
+    /// averaged over rows and over the streams after all blocks from the first replaced one on.
     Streams,
 }
 
