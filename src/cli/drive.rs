@@ -149,12 +149,14 @@ pub(super) fn is_interrupted() -> bool {
 
 /// The estimated duration of a long stage for display; `None` for a short one.
 fn cost(report: &Report, stage: Stage, training: &Training) -> Option<String> {
-    let cost = estimate(report, announced(stage, report)?, training)?;
-    let plural = if cost.blocks == 1 { "" } else { "s" };
+    let measures = announced(stage, report);
+    let costs: Vec<_> = measures.into_iter().filter_map(|measure| estimate(report, measure, training)).collect();
+    let (blocks, seconds) = (costs.first()?.blocks, costs.iter().map(|cost| cost.seconds).sum());
+    let plural = if blocks == 1 { "" } else { "s" };
     let action = stage.label();
     let what = action.split_once(' ').map_or(action, |(verb, what)| if what == "blocks" { verb } else { action });
     let of = if what == action { " of" } else { "" };
-    Some(format!("{what}{of} {} block{plural}: about {}", cost.blocks, duration(cost.seconds)))
+    Some(format!("{what}{of} {blocks} block{plural}: about {}", duration(seconds)))
 }
 
 #[cfg(test)]
@@ -165,7 +167,7 @@ mod tests {
 
     use futures::future::LocalBoxFuture;
     use straightedge::error::Result;
-    use straightedge::job::{BackendChoice, Job};
+    use straightedge::job::{BackendChoice, Job, Measure};
     use straightedge::report::*;
     use straightedge::run::{self, Text};
     use straightedge::weights::{FilePart, Files, MemoryFiles};
@@ -223,10 +225,16 @@ mod tests {
         };
         let seconds = Seconds { forward: 8.0, solve: 2.0, ..Seconds::default() };
         let blocks = vec![BlockReport::default()];
-        let report = Report { blocks, seconds, ..Report::from(header) };
-        let told = |stage| cost(&report, stage, &Training::default());
-        assert!(told(Stage::Heal).is_some_and(|told| told.starts_with("Healing 1 block: about ")));
-        assert_eq!(told(Stage::Swap), None);
+        let mut report = Report { blocks, seconds, ..Report::from(header) };
+        let mut told = |stage, measures: &[Measure]| {
+            report.ordered = Some(Ordered { measures: measures.iter().copied().collect(), ..Ordered::default() });
+            cost(&report, stage, &Training { heal_steps: 20_000, ..Training::default() })
+        };
+        let both = [Measure::Heal, Measure::HealTogether];
+        let costs = [&both[..1], &both[1..], &both].map(|measures| told(Stage::Heal, measures).expect("a cost"));
+        assert!(costs.iter().all(|cost| cost.starts_with("Healing 1 block: about ")), "{costs:?}");
+        assert!(costs[0] != costs[1] && costs[2] != costs[0] && costs[2] != costs[1], "{costs:?}");
+        assert_eq!((told(Stage::Swap, &both), told(Stage::Heal, &[Measure::Swap])), (None, None));
         let spans = [0.2, 40.4, 250.0, 7200.0].map(duration);
         assert_eq!(spans, ["1 s", "40 s", "4 min", "2 h"]);
     }

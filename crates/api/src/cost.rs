@@ -52,11 +52,11 @@ pub struct Estimate {
     pub steps: usize,
 }
 
-/// The measure of a stage long enough to announce that begins after all blocks are measured, of those that a report's
+/// The measures of a stage long enough to announce that begins after all blocks are measured, of those that a report's
 /// measurement asks for.
-pub fn announced(stage: Stage, report: &Report) -> Option<Measure> {
+pub fn announced(stage: Stage, report: &Report) -> Vec<Measure> {
     let asks = |measure: &Measure| report.ordered.as_ref().is_none_or(|ordered| ordered.measures.contains(measure));
-    [Measure::Heal, Measure::HealTogether].into_iter().filter(|_| stage == Stage::Heal).find(asks)
+    [Measure::Heal, Measure::HealTogether].into_iter().filter(|_| stage == Stage::Heal).filter(asks).collect()
 }
 
 /// Estimates `measure` on the blocks of `report`; `None` before any rows have been measured.
