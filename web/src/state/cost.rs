@@ -19,7 +19,7 @@ pub fn seconds(measure: Measure, report: &Report, block: Option<usize>) -> Optio
     let mut asked = report.clone();
     asked.blocks.retain(|known| block.is_none_or(|block| known.block == block));
     let spent = &report.seconds;
-    let again = spent.load + spent.tokenize + spent.forward + spent.solve;
+    let again = spent.load + spent.tokenize + spent.of_rows() + spent.solve;
     Some(again + cost::estimate(&asked, measure, &Training::default())?.seconds)
 }
 
@@ -46,7 +46,7 @@ fn all(report: &Report, rows: usize, measures: &BTreeSet<Measure>) -> Option<f64
 /// Seconds of a fit of `rows` rows; `None` if the report lacks the duration of its own.
 fn fit(report: &Report, rows: usize) -> Option<f64> {
     let spent = &report.seconds;
-    let by_row = (spent.tokenize + spent.forward) / report.protocol.rows.max(1) as f64;
+    let by_row = (spent.tokenize + spent.of_rows()) / report.protocol.rows.max(1) as f64;
     (by_row > 0.0).then_some(spent.load + spent.solve + by_row * rows as f64)
 }
 

@@ -41,6 +41,15 @@ pub struct Seconds {
 }
 
 impl Seconds {
+    /// The time of forward passes and second moments alone. `forward` includes the measures that blocks wait for; those
+    /// of several measurements add up and may exceed it, so at least a tenth of it is left.
+    pub fn of_rows(&self) -> f64 {
+        let measures = [self.layers, self.conjunction, self.probes, self.degrees, self.baseline, self.controls]
+            .iter()
+            .sum::<f64>();
+        (self.forward - measures).max(self.forward / 10.0)
+    }
+
     /// The time of a measurement plus another one that extends it. Both begin with a fit, of which only the longer one
     /// counts, as one pass over all blocks; all else adds up.
     #[must_use]
