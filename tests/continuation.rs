@@ -327,6 +327,7 @@ fn logits_that_are_not_finite_are_an_error_and_no_token() {
     let folder = web("demo-gpt2");
     let ones = |len: usize| vec![1.0; len];
     let map = MapDump {
+        healed: None,
         block: 3,
         weight: ones(128 * 128),
         bias: ones(128),

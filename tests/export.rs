@@ -14,7 +14,7 @@ use half::bf16;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 use straightedge::corpus::Tokenizer;
-use straightedge::report::Report;
+use straightedge::report::{BlockReport, HealedTogether, Report, orders};
 
 /// A model, its text, and the folder of a test.
 struct Case {
@@ -258,6 +258,11 @@ fn maps_from_a_file_give_the_same_folder() {
         );
     }
     case.refuses("1,7", &["--maps", path(&maps)], &["--blocks", "7"]);
+    let (report, out) = (case.at("report.json"), case.at("healed"));
+    let given = ["export", path(&case.model), "--report", path(&report), "--maps", path(&maps), "--out", path(&out)];
+    let output = run(&[&given[..], &["--healed", "tokens"]].concat());
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && complaint.contains("heal-together") && !out.exists(), "{complaint}");
 
     // The same bytes every time, and nothing that contradicts itself.
     let bytes = fs::read(&maps).expect("maps");
@@ -293,6 +298,33 @@ fn maps_from_a_file_give_the_same_folder() {
     case.refuses("1", &["--maps", path(&other)], &["text of the maps", "SHA-256"]);
     let weights = case.model.join("model.safetensors");
     case.refuses("1", &["--maps", path(&weights)], &["model_sha256", "--dump-maps"]);
+}
+
+#[test]
+fn networks_healed_together_are_exported_as_measured() {
+    for name in ["tiny-gpt2", "tiny-llama"] {
+        let case = Case::new(&format!("healed-{name}"), fixture(name));
+        let (maps, report) = (case.at("maps.safetensors"), case.at("report.json"));
+        let cpu = ["--backend", "cpu", "--rows", "2048", "--heal-steps", "8", "--measures", "heal-together"];
+        let found = case.measure_with(&case.model, &[&cpu[..], &["--dump-maps", path(&maps)]].concat());
+        fs::write(&report, found.to_json()).expect("a report");
+        let (ppl, healed) = (found.ppl.expect("ppl"), &found.healed_together[orders::GREEDY_REFITTED]);
+        let change = |learned| healed.delta_ppl[learned].expect("a change");
+        assert!((change(HealedTogether::STREAMS) - change(HealedTogether::TOKENS)).abs() > 1e-4 * ppl, "{name}");
+        for learned in [HealedTogether::STREAMS, HealedTogether::TOKENS] {
+            let out = case.at(learned);
+            let given = ["export", path(&case.model), "--report", path(&report), "--maps", path(&maps)];
+            let output = run(&[&given[..], &["--healed", learned, "--out", path(&out)]].concat());
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(String::from_utf8_lossy(&output.stdout).contains("perplexity by the report"), "{name}, {learned}");
+            let expected = ppl + change(learned);
+            let again = case.measure_with(&out, &["--backend", "cpu", "--rows", "2048", "--measures", "swap"]);
+            let found = again.ppl.expect("a perplexity");
+            assert!((found / expected - 1.0).abs() <= 1e-5, "{name}, {learned}: {found} where {expected} was measured");
+            let linear = |block: &&BlockReport| block.r2_lin.is_some_and(|r2| r2 > 1.0 - 1e-6);
+            assert!(again.blocks.iter().filter(linear).map(|block| block.block).eq(healed.blocks.iter().copied()));
+        }
+    }
 }
 
 #[test]

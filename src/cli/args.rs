@@ -8,7 +8,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use straightedge::continuation::Continuation;
 use straightedge::error::{Error, Result};
 use straightedge::job::{BackendChoice, Blocks, GramMode, Job, Measure, Protocol, ROWS_WINDOW, Ranks, Training};
-use straightedge::report::AppInfo;
+use straightedge::report::{AppInfo, HealedTogether};
 
 /// Version and commit, as reports name them.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -122,7 +122,7 @@ pub(super) struct ExportArgs {
     #[arg(long, value_name = "REPORT.json")]
     pub(super) report: PathBuf,
     /// Blocks to replace by their maps, such as 1,2.
-    #[arg(long, required_unless_present = "remove_layers")]
+    #[arg(long, required_unless_present_any = ["remove_layers", "healed"])]
     pub(super) blocks: Option<Blocks>,
     /// Whole layers to leave out, such as 3,5.
     #[arg(long, value_name = "LAYERS")]
@@ -133,6 +133,10 @@ pub(super) struct ExportArgs {
     /// Maps that measure --dump-maps wrote; without them the blocks are measured again on the report's text.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "tokens", "corpus"])]
     pub(super) maps: Option<PathBuf>,
+    /// Replace all blocks of --maps that heal-together has healed: by the maps that learned streams, or tokens.
+    #[arg(long, value_name = "LEARNED", requires = "maps", conflicts_with = "blocks",
+        value_parser = [HealedTogether::STREAMS, HealedTogether::TOKENS])]
+    pub(super) healed: Option<String>,
     #[command(flatten)]
     pub(super) text: TextArgs,
     /// Where to measure: auto, gpu or cpu.

@@ -62,7 +62,7 @@ fn map_cache(args: &ContinueArgs, path: &Path, files: &Rc<dyn Files>) -> Result<
         return Err(Error::NotTheReported { what: "model of the maps".into(), found, reported: maps.model });
     }
     let job = args.job(String::new(), String::new());
-    job.chosen_blocks(config.num_hidden_layers)?.into_iter().map(|block| maps.block(block)).collect()
+    job.chosen_blocks(config.num_hidden_layers)?.into_iter().map(|block| maps.block(block, None)).collect()
 }
 
 /// The whole result, with the settings that reproduce it.

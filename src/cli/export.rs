@@ -13,7 +13,7 @@ use straightedge::job::{Blocks, Job, Measure, Protocol};
 use straightedge::model::ModelConfig;
 use straightedge::replacement::export::{self, ExportedTensors};
 use straightedge::replacement::kept_layers::KeptLayers;
-use straightedge::report::{AppInfo, Report};
+use straightedge::report::{AppInfo, Report, orders};
 use straightedge::run;
 use straightedge::weights::maps::MapsFile;
 use straightedge::weights::{Files, NewTensor, Weights, read_whole, write_model};
@@ -52,11 +52,16 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
     let json = String::from_utf8(json)
         .map_err(|error| Error::MalformedJson { file: "config.json".into(), why: error.to_string() })?;
     let config = ModelConfig::from_json(&json)?;
+    let given = args.maps.as_deref().map(|path| given_maps(path, &report)).transpose()?;
+    let linear = match (&given, args.healed.as_deref()) {
+        (Some(maps), Some(learned)) => Some(healed_blocks(maps, learned)?),
+        _ => args.blocks.clone(),
+    };
     let chosen = |blocks: &Option<Blocks>| match blocks {
         Some(blocks) => blocks.within(config.num_hidden_layers),
         None => Ok(Vec::new()),
     };
-    let (blocks, removed) = (chosen(&args.blocks)?, chosen(&args.remove_layers)?);
+    let (blocks, removed) = (chosen(&linear)?, chosen(&args.remove_layers)?);
     check_disjoint(&blocks, &removed)?;
     if !blocks.is_empty() {
         export::check(&config)?;
@@ -67,9 +72,11 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
     block_on(weights.prepare(&weights.names().map(str::to_owned).collect::<Vec<_>>()))?;
     same("model", &block_on(weights.sha256(&|_, _| ()))?, report.model.sha256.as_deref())?;
     let kept = KeptLayers::new(&config, &weights, &removed)?;
-    let maps = match (&args.maps, &args.blocks) {
+    let maps = match (&given, &linear) {
         (_, None) => Vec::new(),
-        (Some(path), _) => map_cache(path, &report, &blocks)?,
+        (Some(maps), _) => {
+            blocks.iter().map(|&block| maps.block(block, args.healed.as_deref())).collect::<Result<_>>()?
+        }
         (None, Some(chosen)) => match measured_maps(args, chosen, name, files.clone(), &report)? {
             Ok(maps) => maps,
             Err(failure) => return Ok(Status::failed(&failure)),
@@ -83,7 +90,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
     let config = if removed.is_empty() { whole.clone() } else { kept.config(whole)? };
     let folder = Folder::create(&args.out)?;
     folder.write("config.json", config.as_bytes())?;
-    folder.write("straightedge.json", provenance(&report, &blocks, &removed).as_bytes())?;
+    folder.write("straightedge.json", provenance(args, &report, &blocks, &removed).as_bytes())?;
     for name in COMPANIONS {
         if let Some(size) = block_on(files.size(name))? {
             folder.write(name, &block_on(files.read(name, 0..size))?)?;
@@ -108,11 +115,24 @@ fn check_disjoint(blocks: &[usize], removed: &[usize]) -> Result<()> {
 }
 
 /// Reads a maps file and checks that it belongs to the report.
-fn map_cache(path: &Path, report: &Report, blocks: &[usize]) -> Result<Vec<MapDump>> {
+fn given_maps(path: &Path, report: &Report) -> Result<MapsFile> {
     let maps = MapsFile::read(path.display().to_string(), inputs::bytes(path)?)?;
     same("model of the maps", &maps.model, report.model.sha256.as_deref())?;
     same("text of the maps", &maps.corpus, report.corpus.sha256.as_deref())?;
-    blocks.iter().map(|&block| maps.block(block)).collect()
+    Ok(maps)
+}
+
+/// The blocks whose maps `learned` something together.
+fn healed_blocks(maps: &MapsFile, learned: &str) -> Result<Blocks> {
+    let blocks = maps.blocks(Some(learned))?;
+    if blocks.is_empty() {
+        return Err(Error::InvalidSetting {
+            field: "--healed".into(),
+            value: learned.into(),
+            hint: "the file of --maps has no such maps, write it again with --measures heal-together".into(),
+        });
+    }
+    Ok(Blocks::of(blocks))
 }
 
 /// Measures the maps again, with the report's protocol and text. The inner error is why the measurement ended early.
@@ -148,12 +168,22 @@ fn same(what: &str, found: &str, reported: Option<&str>) -> Result<()> {
 }
 
 /// The provenance record of the exported folder.
-fn provenance(report: &Report, blocks: &[usize], removed: &[usize]) -> String {
+fn provenance(args: &ExportArgs, report: &Report, blocks: &[usize], removed: &[usize]) -> String {
     let text = serde_json::json!({
-        "app": AppInfo::this(), "linear_blocks": blocks, "removed_layers": removed, "model": report.model, "corpus": report.corpus,
-        "protocol": report.protocol,
+        "app": AppInfo::this(), "linear_blocks": blocks, "healed": args.healed, "removed_layers": removed,
+        "model": report.model, "corpus": report.corpus, "protocol": report.protocol,
     });
     format!("{text:#}\n")
+}
+
+/// What the report says of the model with these linear `blocks`: of single ones, and of all that were healed together.
+fn reported_change(args: &ExportArgs, report: &Report, blocks: &[usize]) -> Option<f64> {
+    if let Some(learned) = &args.healed {
+        let healed = report.healed_together.get(orders::GREEDY_REFITTED)?;
+        return *healed.delta_ppl.get(learned).filter(|_| healed.blocks == blocks)?;
+    }
+    let [block] = blocks else { return None };
+    *report.blocks.iter().find(|found| found.block == *block)?.delta_ppl.get("linear")?
 }
 
 fn summary(args: &ExportArgs, report: &Report, [blocks, removed]: [&[usize]; 2], exported: &ExportedTensors) -> String {
@@ -161,14 +191,13 @@ fn summary(args: &ExportArgs, report: &Report, [blocks, removed]: [&[usize]; 2],
         let numbers = found.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
         (!found.is_empty()).then(|| format!("{what} {numbers}"))
     };
-    let changes = [list("with linear blocks", blocks), list("without layers", removed)];
+    let changes = [
+        list(if args.healed.is_some() { "with healed linear blocks" } else { "with linear blocks" }, blocks),
+        list("without layers", removed),
+    ];
     let changes = changes.into_iter().flatten().collect::<Vec<_>>().join(" and ");
     let mut text = format!("{}: {} {changes}\n", args.out.display(), report.model.id);
-    let delta =
-        |block: &usize| report.blocks.iter().find(|found| found.block == *block)?.delta_ppl.get("linear")?.as_ref();
-    if let ([block], [], Some(ppl)) = (blocks, removed, report.ppl)
-        && let Some(delta) = delta(block)
-    {
+    if let (Some(ppl), Some(delta), []) = (report.ppl, reported_change(args, report, blocks), removed) {
         text += &format!("perplexity by the report: {:.6}, original {ppl:.6}\n", ppl + delta);
     }
     if exported.config.is_some() {

@@ -58,6 +58,20 @@ impl<T: Clone> DeviceMap<T> {
         })
     }
 
+    /// The map in raw units, with the digits of f32; `None` for a low-rank one.
+    pub async fn downloaded<B: Backend<Tensor = T>>(&self, backend: &B) -> Result<Option<AffineMap>> {
+        if self.inner.is_some() {
+            return Ok(None);
+        }
+        let read = async |tensor: &T| Ok(backend.read(tensor).await?.into_iter().map(f64::from).collect::<Vec<f64>>());
+        let (mean_x, mean_y) = (read(&self.mean).await?, read(&self.offset).await?);
+        let deviation_x = reciprocals(&read(&self.inverse_deviation).await?);
+        let (scaled, d_in) = (read(&self.weight).await?, mean_x.len());
+        let weight = |(i, j): (usize, usize)| scaled[j * d_in + i] / deviation_x[i];
+        let weight = (0..d_in).flat_map(|i| (0..mean_y.len()).map(move |j| (i, j))).map(weight).collect();
+        Ok(Some(AffineMap { weight, mean_x, deviation_x, mean_y, rank: d_in }))
+    }
+
     /// Applies `make` to each weight; mean and scale of the inputs are unchanged.
     pub fn with_weights(self, make: &mut dyn FnMut(T) -> Result<T>) -> Result<Self> {
         Ok(Self {

@@ -7,7 +7,9 @@ use crate::backend::Backend;
 use crate::error::Result;
 use crate::event::Event;
 use crate::platform::random::Random;
-use crate::report::{HealedTogether, finite};
+use crate::replacement::replaced::Replaced;
+use crate::replacement::swap::Replacement;
+use crate::report::{HealedTogether, Warning, WarningKind, finite};
 use crate::training::heal::{CpuParts, Healing, Objective};
 
 /// Names this use of the job's seed.
@@ -38,9 +40,29 @@ impl HealingContext<'_> {
             for windows in &schedule {
                 self.step(&mut healing, &text, windows).await?;
             }
-            healed.delta_ppl.insert(learned.into(), self.delta(&healing).await?);
+            let delta = self.delta(&healing).await?;
+            if delta.is_none() {
+                let replacement = format!("{name} towards {learned}");
+                pass.out.warn(Warning::new(&WarningKind::HealDiverged { replacement }));
+            }
+            healed.delta_ppl.insert(learned.into(), delta);
             healed.stream_error.insert(learned.into(), finite(healing.stream_error(&heldout).await?));
             pass.out.emit(Event::HealedTogether { name: name.into(), healed: healed.clone() }).await;
+            if pass.job.dump_maps {
+                self.dump(pass, learned, &healing.parts()?).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the maps of networks that have `learned` something together. Those of layers belong to no network.
+    async fn dump<B: Backend>(&self, pass: &Pass<'_, B>, learned: &str, parts: &CpuParts) -> Result<()> {
+        for (block, part) in parts {
+            if let Replaced::Network(Replacement::Affine(map)) = &**part
+                && let Some(map) = map.downloaded(self.backend).await?
+            {
+                pass.out.send(Event::Map(Box::new(map.dump(*block, Some(learned)))));
+            }
         }
         Ok(())
     }

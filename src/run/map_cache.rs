@@ -23,7 +23,7 @@ impl MapCache {
             Event::Started(header) if !self.measured.as_ref().is_some_and(|known| known.is_continued_by(header)) => {
                 *self = Self { measured: Some(Report::from(Header::clone(header))), maps: BTreeMap::new() };
             }
-            Event::Map(map) if self.measured.is_some() => self.keep(map),
+            Event::Map(map) if self.measured.is_some() && map.healed.is_none() => self.keep(map),
             _ => {}
         }
     }
@@ -65,7 +65,7 @@ mod tests {
         let ones = |len: usize| vec![1.0; len];
         let (weight, bias) = (ones(inputs * 2), ones(2));
         let (mean_x, deviation_x, mean_y) = (ones(inputs), ones(inputs), ones(2));
-        Event::Map(Box::new(MapDump { block, weight, bias, mean_x, deviation_x, mean_y }))
+        Event::Map(Box::new(MapDump { block, healed: None, weight, bias, mean_x, deviation_x, mean_y }))
     }
 
     #[test]

@@ -43,9 +43,14 @@ impl AffineMap {
         }
         bias
     }
-}
 
-impl AffineMap {
+    /// The map of `block` as plain data; `healed` as in [`MapDump::healed`].
+    pub fn dump(self, block: usize, healed: Option<&str>) -> MapDump {
+        let (healed, bias) = (healed.map(str::to_owned), self.bias());
+        let Self { weight, mean_x, deviation_x, mean_y, rank: _ } = self;
+        MapDump { block, healed, weight, bias, mean_x, deviation_x, mean_y }
+    }
+
     /// The cosine of ŷ and y in f64 for rows of x and y, row-major; 0 where one of them is zero.
     pub fn cosines(&self, x: &[f32], y: &[f32]) -> Vec<f64> {
         let (d_in, d_out) = (self.mean_x.len(), self.mean_y.len());

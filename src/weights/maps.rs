@@ -1,7 +1,7 @@
 //! `--dump-maps` and `--maps`: W (d_in, d_out) and b of every block as f64 safetensors, with x̄, σ, ȳ for the form that
-//! is safe in f32.
+//! is safe in f32. Maps that were healed together are in the same file, under names of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors, serialize};
@@ -22,7 +22,7 @@ pub struct MapsFile {
 }
 
 /// Serialises the maps of a measurement as safetensors: tensors `blocks.N.weight`, `.bias`, `.mean_x`, `.deviation_x`
-/// and `.mean_y`.
+/// and `.mean_y`, those of maps that learned W together after `healed.W.`.
 ///
 /// # Errors
 /// If the library refuses to write them.
@@ -39,7 +39,10 @@ pub fn safetensors(maps: &[MapDump], report: &Report) -> Result<Vec<u8>> {
             ("deviation_x", vec![d_in], &map.deviation_x),
             ("mean_y", vec![d_out], &map.mean_y),
         ];
-        data.extend(parts.map(|(part, shape, values)| (name(map.block, part), shape, little_endian(values))));
+        let prefix = prefix(map.healed.as_deref());
+        data.extend(
+            parts.map(|(part, shape, values)| (format!("{prefix}{}.{part}", map.block), shape, little_endian(values))),
+        );
     }
     let views = data.iter().map(|(name, shape, bytes)| Ok((name, TensorView::new(Dtype::F64, shape.clone(), bytes)?)));
     let views = views.collect::<std::result::Result<Vec<_>, _>>().map_err(damaged)?;
@@ -80,14 +83,31 @@ impl MapsFile {
         Ok(Self { file, bytes, model, corpus })
     }
 
-    /// The map of a block.
+    /// The blocks of all maps that learned `healed` together, ascending; of the closed form for `None`.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn blocks(&self, healed: Option<&str>) -> Result<Vec<usize>> {
+        let tensors = self.tensors()?;
+        let prefix = prefix(healed);
+        let block = |name: &&str| name.strip_prefix(&prefix)?.strip_suffix(".weight")?.parse().ok();
+        let blocks: BTreeSet<usize> = tensors.names().iter().filter_map(block).collect();
+        Ok(blocks.into_iter().collect())
+    }
+
+    fn tensors(&self) -> Result<SafeTensors<'_>> {
+        SafeTensors::deserialize(&self.bytes).map_err(|error| malformed(&self.file, error))
+    }
+
+    /// The map of a block; `healed` as in [`MapDump::healed`].
     ///
     /// # Errors
     /// It is missing, of another shape or format, not finite, or contradicts itself.
-    pub fn block(&self, block: usize) -> Result<MapDump> {
-        let tensors = SafeTensors::deserialize(&self.bytes).map_err(|error| malformed(&self.file, error))?;
+    pub fn block(&self, block: usize, healed: Option<&str>) -> Result<MapDump> {
+        let tensors = self.tensors()?;
+        let prefix = format!("{}{block}.", prefix(healed));
         let values = |part: &str, shape: Option<&[usize]>| {
-            let tensor = name(block, part);
+            let tensor = format!("{prefix}{part}");
             let view = tensors.tensor(&tensor).map_err(|error| malformed(&self.file, error))?;
             if view.dtype() != Dtype::F64 {
                 let why = format!("{tensor} is stored as {} instead of F64", view.dtype());
@@ -108,25 +128,25 @@ impl MapsFile {
         let (d_in, d_out) = (mean_x.len(), mean_y.len());
         let map = MapDump {
             block,
+            healed: healed.map(str::to_owned),
             weight: values("weight", Some(&[d_in, d_out]))?,
             bias: values("bias", Some(&[d_out]))?,
             deviation_x: values("deviation_x", Some(&[d_in]))?,
             mean_x,
             mean_y,
         };
-        self.check_bias(&map)?;
+        self.check_bias(&prefix, &map)?;
         Ok(map)
     }
 
     /// Refuses a bias that contradicts the means: maps are applied through their means, so it would go unused.
-    fn check_bias(&self, map: &MapDump) -> Result<()> {
+    fn check_bias(&self, prefix: &str, map: &MapDump) -> Result<()> {
         for (j, (bias, mean)) in map.bias.iter().zip(&map.mean_y).enumerate() {
             let terms = map.weight.iter().skip(j).step_by(map.mean_y.len()).zip(&map.mean_x);
             let terms: Vec<f64> = terms.map(|(weight, mean)| weight * mean).collect();
             let reach = mean.abs() + terms.iter().map(|term| term.abs()).sum::<f64>();
             if !((mean - terms.iter().sum::<f64>() - bias).abs() <= BIAS_TOLERANCE * reach) {
-                let tensor = name(map.block, "bias");
-                let why = format!("element {j} of {tensor} is not mean_y − Wᵀ·mean_x");
+                let why = format!("element {j} of {prefix}bias is not mean_y − Wᵀ·mean_x");
                 return Err(malformed(&self.file, why));
             }
         }
@@ -134,8 +154,9 @@ impl MapsFile {
     }
 }
 
-fn name(block: usize, part: &str) -> String {
-    format!("blocks.{block}.{part}")
+/// What names of tensors begin with, before the number of the block.
+fn prefix(healed: Option<&str>) -> String {
+    healed.map_or("blocks.".into(), |learned| format!("healed.{learned}.blocks."))
 }
 
 fn malformed(file: &str, why: impl ToString) -> Error {

@@ -42,7 +42,7 @@ pub enum Event {
     },
     /// A finished span of work.
     Span(Span),
-    /// The map of a block, if the job requests maps.
+    /// The map of a block, of closed form or healed together with others, if the job requests maps.
     Map(Box<MapDump>),
     /// Both models of a continuation have read the prompt.
     Opened(Box<Opening>),
@@ -78,11 +78,15 @@ pub struct CurveEvent {
     pub point: CurvePoint,
 }
 
-/// W* and b* of a block in raw units: ŷ = Wᵀ·x + b, which is ȳ + (W ⊙ σ)ᵀ·((x − x̄)/σ).
+/// W and b of a block in raw units: ŷ = Wᵀ·x + b, which is ȳ + (W ⊙ σ)ᵀ·((x − x̄)/σ).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MapDump {
     /// Block index.
     pub block: usize,
+    /// What it has learned together with other maps ([`HealedTogether::STREAMS`] or [`HealedTogether::TOKENS`]); `None`
+    /// for the closed form.
+    #[serde(default)]
+    pub healed: Option<String>,
     /// Row-major d_in × d_out.
     pub weight: Vec<f64>,
     /// d_out.

@@ -5,7 +5,7 @@ use futures::FutureExt;
 
 use crate::backend::{BATCH_ROWS, Backend};
 use crate::error::Result;
-use crate::event::{Event, MapDump};
+use crate::event::Event;
 use crate::job::Protocol;
 use crate::replacement::device_map::DeviceMap;
 use crate::report::{Scatter, Warning, WarningKind};
@@ -87,16 +87,10 @@ impl<B: Backend> Cosine<'_, B> {
         }
         out.send(Event::Block(Box::new(report.clone())));
         if job.dump_maps {
-            out.send(Event::Map(Box::new(dump(report.block, &solved.map))));
+            out.send(Event::Map(Box::new(solved.map.clone().dump(report.block, None))));
         }
         Ok(())
     }
-}
-
-/// A block's map as plain data.
-fn dump(block: usize, map: &AffineMap) -> MapDump {
-    let AffineMap { weight, mean_x, deviation_x, mean_y, rank: _ } = map.clone();
-    MapDump { block, weight, bias: map.bias(), mean_x, deviation_x, mean_y }
 }
 
 /// Groups of windows from which rows are sampled. Their size is independent of the batch size (a batch holds whole

@@ -113,13 +113,27 @@ fn watched(target: &Target, input: &[u8]) -> (Option<Result<(), Refusal>>, Durat
     *lock(&WATCHED) = Some(Watched { target: target.name, input: input.to_vec(), started, time, memory });
     IS_RUNNING.store(true, SeqCst);
     let base = memory::restart_peak();
-    let started = Instant::now();
+    let started = processor_time();
     let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
-    let took = started.elapsed();
+    let took = processor_time() - started;
     let memory = memory::peak().saturating_sub(base);
     IS_RUNNING.store(false, SeqCst);
     *lock(&WATCHED) = None;
     (outcome.ok(), took, memory)
+}
+
+/// Time that processors have worked for this program: other programs do not slow it down.
+#[cfg(unix)]
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Time that has passed.
+#[cfg(not(unix))]
+fn processor_time() -> Duration {
+    static STARTED: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+    STARTED.elapsed()
 }
 
 fn judged(target: &Target, outcome: Result<(), Refusal>) -> Result<bool, Failure> {

@@ -147,8 +147,8 @@ impl Engine {
         workgroups: [u32; 3],
         ms: f64,
     ) {
-        debug_assert_eq!(P::MEMBERS, kernel.params);
-        debug_assert_eq!(buffers.len(), kernel.bindings.len());
+        assert_eq!(P::MEMBERS, kernel.params);
+        assert_eq!(buffers.len(), kernel.bindings.len());
         if workgroups.contains(&0) {
             return;
         }

@@ -108,14 +108,28 @@ pub(super) fn maps_seeds() -> Vec<Vec<u8>> {
     };
     let first = ["blocks.0.weight", "blocks.0.bias", "blocks.0.mean_x", "blocks.0.deviation_x", "blocks.0.mean_y"];
     let second = ["blocks.1.weight", "blocks.1.bias", "blocks.1.mean_x", "blocks.1.deviation_x", "blocks.1.mean_y"];
-    vec![file(&[maps(first), maps(second)].concat(), metadata.clone()), file(&maps(first), metadata)]
+    let healed = [
+        "healed.streams.blocks.0.weight",
+        "healed.streams.blocks.0.bias",
+        "healed.streams.blocks.0.mean_x",
+        "healed.streams.blocks.0.deviation_x",
+        "healed.streams.blocks.0.mean_y",
+    ];
+    vec![
+        file(&[maps(first), maps(second)].concat(), metadata.clone()),
+        file(&[maps(first), maps(healed)].concat(), metadata.clone()),
+        file(&maps(first), metadata),
+    ]
 }
 
 /// Reads the maps of two blocks.
 pub(super) fn maps(input: &[u8]) -> Result<(), Refusal> {
     let maps = MapsFile::read("maps.safetensors".into(), input.to_vec())?;
-    let first = maps.block(0)?;
+    let first = maps.block(0, None)?;
     assert_eq!(first.weight.len(), first.mean_x.len() * first.mean_y.len(), "the map is whole");
-    let _ = maps.block(1);
+    let _ = maps.block(1, None);
+    for block in maps.blocks(Some("streams"))? {
+        let _ = maps.block(block, Some("streams"));
+    }
     Ok(())
 }
