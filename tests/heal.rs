@@ -14,6 +14,10 @@ use straightedge::event::{Event, Recorder, Stage};
 use straightedge::job::{BackendChoice, Job, Measure, Protocol, Training};
 use straightedge::model::{Linear, ModelConfig, Norm, load};
 use straightedge::platform::random::Random;
+use straightedge::probes;
+use straightedge::replacement::device_map::DeviceMap;
+use straightedge::replacement::probe::readout::Features;
+use straightedge::replacement::probe::{Kind, Probe, Values};
 use straightedge::replacement::replaced::{Replaced, ReplacedParts};
 use straightedge::replacement::swap::Replacement;
 use straightedge::report::{HealedTogether, Report, orders};
@@ -68,6 +72,23 @@ impl Patient {
         [(1, Rc::new(Replaced::Network(map()))), (3, Rc::new(Replaced::Layer(map())))].into()
     }
 
+    /// The network of block 1 replaced by a probe of random weights.
+    fn probed(&self, kind: Kind) -> ReplacedParts<Tensor> {
+        let (d, mut random) = (self.model.config.hidden_size, Random::new(2));
+        let initial = kind.initial(d, d, &mut random);
+        let network = initial.map(&mut |values: &Values| values.upload(&self.backend)).expect("a network");
+        let features = Features::new(&self.backend, &network).expect("features");
+        let rows = self.backend.upload("x", Shape::new(1, d), &vec![0.0; d]).expect("a row");
+        let width = self.backend.shape(&features.of(&self.backend, &rows).expect("features")).cols;
+        let weight = (0..width * d).map(|_| 0.1 * random.normal()).collect();
+        let (mean_x, deviation_x, mean_y) = (vec![0.1; width], vec![0.5; width], vec![0.0; d]);
+        let readout = AffineMap { weight, mean_x, deviation_x, mean_y, rank: width };
+        let upload = |map: &AffineMap| DeviceMap::upload(&self.backend, map).expect("a map");
+        let (map, readout) = (upload(&self.damaged()), upload(&readout));
+        let probe = Probe { map, frozen_map: kind.has_frozen_map(), features, readout };
+        [(1, Rc::new(Replaced::Network(Replacement::Probe(Box::new(probe)))))].into()
+    }
+
     /// Bits of every weight.
     fn bits(&self, model: &CpuModel) -> Vec<u32> {
         let read = |tensor: &<CpuBackend as Backend>::Tensor| block_on(self.backend.read(tensor)).expect("a tensor");
@@ -95,17 +116,20 @@ impl Patient {
 /// In double precision, so that differences have more digits than the constants of candle's own derivatives.
 #[test]
 fn gradients_agree_with_central_differences_through_every_family() {
-    for name in DECODERS {
+    for (name, probes) in DECODERS.into_iter().zip(Kind::ALL.as_chunks::<2>().0) {
         let patient = Patient::new(name, CpuBackend::oracle());
         let (backend, model, block) = (&patient.backend, &patient.model, 1);
         let text = patient.entering(block, 0..3);
         let map = patient.damaged();
+        let [first, second] = probes.map(|kind| patient.probed(kind));
         let all = [
             Healing::linear(backend, model, block, &map),
             Healing::linear_adam(backend, model, block, &map),
             Healing::original(backend, model, block),
             Healing::together(backend, model, &patient.replaced(), Objective::Streams),
             Healing::together(backend, model, &patient.replaced(), Objective::Tokens),
+            Healing::together(backend, model, &first, Objective::Tokens),
+            Healing::together(backend, model, &second, Objective::Tokens),
         ];
         for healing in all {
             let healing = healing.expect("variables");
@@ -188,8 +212,8 @@ fn maps_healed_together_come_closer_to_what_they_learn() {
                 backend.upload("row", Shape::new(1, model.config.hidden_size), &vec![1.0; model.config.hidden_size]);
             let row = row.expect("a row");
             let of = |part: &Replaced<Tensor>| {
-                let y = part.map().expect("a map").apply(backend, &row).expect("y");
-                block_on(backend.read(&y)).expect("values")
+                let (Replaced::Network(map) | Replaced::Layer(map)) = part else { panic!("nothing is removed") };
+                block_on(backend.read(&map.apply(backend, &row).expect("y"))).expect("values")
             };
             assert!(of(part) != of(&old[block]), "{objective:?}: block {block} stayed");
         }
@@ -287,6 +311,30 @@ fn a_healed_map_costs_less_than_the_zero_shot_one() {
     // The cost is reported before the first step.
     let progress = |event: &Event| matches!(event, Event::Progress(p) if p.stage == Stage::Heal && p.total == 36);
     assert!(events.iter().position(progress) < events.iter().position(|event| matches!(event, Event::Curve(_))));
+}
+
+#[test]
+fn probes_are_healed_where_they_are_trained_beside() {
+    for (name, backend) in [("tiny-gpt2", BackendChoice::Cpu), ("tiny-llama", BackendChoice::Gpu)] {
+        if backend == BackendChoice::Gpu && common::gpu().is_none() {
+            continue;
+        }
+        let measures = [Measure::Fit, Measure::Swap, Measure::Probes, Measure::Heal].into();
+        let training = Training { heal_steps: 8, probe_steps: 40, ..Training::default() };
+        let protocol = Protocol { rows: 2048, ..Protocol::default() };
+        let report = report(&events(Job { measures, training, protocol, ..job(name, 8, "1", backend) }, |_| false));
+        let block = &report.blocks[0];
+        for probe in probes::NAMES {
+            let healed = block.heal[probe];
+            println!("{name}, {probe}: {healed:?}");
+            let swapped = block.delta_ppl[probe].expect("a change");
+            let tolerance = 1e-4 * report.ppl.expect("ppl");
+            common::assert_close(probe, healed.delta_ppl_before, swapped, tolerance);
+            assert!(healed.delta_ppl.expect("after") < swapped - tolerance, "{name}, {probe}");
+            assert_eq!((healed.steps, block.curves[&format!("heal_{probe}")].len()), (8, 8), "{name}, {probe}");
+        }
+        assert_eq!(block.heal.len(), 6, "{name}");
+    }
 }
 
 #[test]

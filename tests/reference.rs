@@ -34,7 +34,8 @@ const TORCH: [&str; 8] = [
 const TOKENIZERS: [&str; 5] = ["bare.model", "bpe.model", "expected.json", "llama.model", "unigram.model"];
 
 /// Number of values that `check.py` must compare in each group.
-const OWN_VALUES: [(&str, u64); 4] = [("golden", 448_960), ("reports", 5_325), ("planted", 40), ("files", 33)];
+const OWN_VALUES: [(&str, u64); 5] =
+    [("golden", 448_960), ("reports", 5_325), ("planted", 40), ("trained", 13), ("files", 34)];
 
 /// The same for additional references, of which some may be missing.
 const ADDITIONAL_VALUES: [(&str, u64); 2] = [("golden", 1), ("reports", 1)];
@@ -72,6 +73,7 @@ fn fixtures_are_complete_and_as_their_scripts_left_them() {
         .chain(TORCH.map(|file| ("make_torch.py", format!("torch/{file}"))))
         .collect();
     wanted.insert(("make_pieces.py", "pieces.json".into()));
+    wanted.insert(("make_trained.py", "tiny-gpt2/trained.json".into()));
     wanted.extend(TOKENIZERS.map(|file| ("make_tokenizers.py", format!("tokenizers/{file}"))));
     wanted.extend(common::OWN.map(|(_, text)| ("make_models.py", format!("texts/{text}.txt"))));
     let own = common::OWN.map(|(model, _)| ("make_models.py", model));

@@ -1,11 +1,13 @@
 //! Affine maps on a device (docs/measures.md, section 4).
 
+use serde::{Deserialize, Serialize};
+
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::solve::{AffineMap, LowRankMap};
 
 /// An affine map on a device, in the centred and scaled form that is accurate in f32.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeviceMap<T> {
     mean: T,
     inverse_deviation: T,
@@ -14,6 +16,28 @@ pub struct DeviceMap<T> {
     /// (W ⊙ σ)ᵀ, `(d_out, d_in)`; with `inner`, V_k, `(d_out, k)`.
     weight: T,
     offset: T,
+}
+
+/// What a tensor of a replacement is in healing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Trained.
+    Weight,
+    /// Left as it is: means and scales of inputs.
+    Constant,
+}
+
+impl<T> DeviceMap<T> {
+    /// The same map with `make` applied to every tensor.
+    pub fn map<U>(&self, make: &mut dyn FnMut(&T, Role) -> Result<U>) -> Result<DeviceMap<U>> {
+        Ok(DeviceMap {
+            mean: make(&self.mean, Role::Constant)?,
+            inverse_deviation: make(&self.inverse_deviation, Role::Constant)?,
+            inner: self.inner.as_ref().map(|inner| make(inner, Role::Weight)).transpose()?,
+            weight: make(&self.weight, Role::Weight)?,
+            offset: make(&self.offset, Role::Weight)?,
+        })
+    }
 }
 
 impl<T: Clone> DeviceMap<T> {
@@ -43,21 +67,6 @@ impl<T: Clone> DeviceMap<T> {
         })
     }
 
-    /// Copies the map from one device to another.
-    pub async fn copied<B: Backend<Tensor = T>, C: Backend>(&self, from: &B, to: &C) -> Result<DeviceMap<C::Tensor>> {
-        let copy = async |name: &str, tensor: &T| to.upload(name, from.shape(tensor), &from.read(tensor).await?);
-        Ok(DeviceMap {
-            mean: copy("map mean", &self.mean).await?,
-            inverse_deviation: copy("map scale", &self.inverse_deviation).await?,
-            inner: match &self.inner {
-                Some(inner) => Some(copy("map inner factor", inner).await?),
-                None => None,
-            },
-            weight: copy("map weight", &self.weight).await?,
-            offset: copy("map offset", &self.offset).await?,
-        })
-    }
-
     /// The map in raw units, with the digits of f32; `None` for a low-rank one.
     pub async fn downloaded<B: Backend<Tensor = T>>(&self, backend: &B) -> Result<Option<AffineMap>> {
         if self.inner.is_some() {
@@ -70,16 +79,6 @@ impl<T: Clone> DeviceMap<T> {
         let weight = |(i, j): (usize, usize)| scaled[j * d_in + i] / deviation_x[i];
         let weight = (0..d_in).flat_map(|i| (0..mean_y.len()).map(move |j| (i, j))).map(weight).collect();
         Ok(Some(AffineMap { weight, mean_x, deviation_x, mean_y, rank: d_in }))
-    }
-
-    /// Applies `make` to each weight; mean and scale of the inputs are unchanged.
-    pub fn with_weights(self, make: &mut dyn FnMut(T) -> Result<T>) -> Result<Self> {
-        Ok(Self {
-            inner: self.inner.map(&mut *make).transpose()?,
-            weight: make(self.weight)?,
-            offset: make(self.offset)?,
-            ..self
-        })
     }
 
     /// ŷ for the rows of x.

@@ -1,11 +1,12 @@
 //! Replacements of feed-forward networks (docs/measures.md, section 4).
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::backend::Backend;
 use crate::error::Result;
-use crate::replacement::device_map::{DeviceMap, upload_row};
+use crate::replacement::device_map::{DeviceMap, Role, upload_row};
 use crate::replacement::probe::Probe;
 use crate::solve::{AffineMap, LowRankMap};
 
@@ -13,14 +14,25 @@ use crate::solve::{AffineMap, LowRankMap};
 pub type Replacements<T> = BTreeMap<usize, Replacement<T>>;
 
 /// The replacement of one feed-forward network or of a whole layer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Replacement<T> {
     /// An affine map of its input.
     Affine(DeviceMap<T>),
     /// A trained probe.
-    Probe(Rc<Probe<T>>),
+    Probe(Box<Probe<T>>),
     /// The same row `(1, d_out)` for every input: the mean, or zero.
     Constant(T),
+}
+
+impl<T> Replacement<T> {
+    /// The same replacement with `make` applied to every tensor.
+    pub fn map<U>(&self, make: &mut dyn FnMut(&T, Role) -> Result<U>) -> Result<Replacement<U>> {
+        Ok(match self {
+            Self::Affine(map) => Replacement::Affine(map.map(make)?),
+            Self::Probe(probe) => Replacement::Probe(Box::new(probe.map(make)?)),
+            Self::Constant(row) => Replacement::Constant(make(row, Role::Constant)?),
+        })
+    }
 }
 
 impl<T: Clone> Replacement<T> {

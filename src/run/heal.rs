@@ -1,9 +1,11 @@
-//! `heal`: perplexity after fine-tuning the swapped map, and after the same training of the network itself.
+//! `heal`: perplexity after fine-tuning the swapped map and the trained probes, and after the same training of the network
+//! itself.
 //! `heal_together` has what is fine-tuned together.
 //!
 //! Gradients are always computed on the CPU, through the whole model, which is loaded for it.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use crate::backend::Backend;
 use crate::backend::cpu::CpuBackend;
@@ -60,7 +62,8 @@ impl Prepared {
         }
         let steps = self.job.training.heal_steps;
         // The total is known from the first event on, so the first step already allows an estimate of the duration.
-        let trainings = TRAININGS.len() * blocks.len() + OBJECTIVES.len() * swept.halves.len();
+        let of_blocks: usize = blocks.iter().map(|block| TRAININGS.len() + block.probes.len()).sum();
+        let trainings = of_blocks + OBJECTIVES.len() * swept.halves.len();
         let meter = pass.out.stage(Stage::Heal, (trainings * steps) as u64);
         let backend = CpuBackend::new();
         let weights = Weights::open(self.files.clone()).await?;
@@ -111,6 +114,13 @@ impl HealingContext<'_> {
             };
             let report = self.heal(pass, (block, name), healing, &text, schedule).await?;
             swept.report.heal.insert(name.into(), report);
+            pass.out.emit(Event::Block(Box::new(swept.report.clone()))).await;
+        }
+        for (name, probe) in &swept.probes {
+            let part = [(block, Rc::new(probe.upload(backend)?))].into();
+            let healing = Healing::together(backend, model, &part, Objective::Tokens)?;
+            let report = self.heal(pass, (block, name), healing, &text, &shuffled).await?;
+            swept.report.heal.insert(name.clone(), report);
             pass.out.emit(Event::Block(Box::new(swept.report.clone()))).await;
         }
         Ok(())

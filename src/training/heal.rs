@@ -159,7 +159,7 @@ impl Healing {
     pub fn original(backend: &CpuBackend, model: &CpuModel, block: usize) -> Result<Self> {
         let (mut vars, mut model) = (Vec::new(), model.clone());
         let ffn = model.blocks[block].ffn.clone();
-        model.blocks[block].ffn = ffn.map(&mut |weight| variable(&mut vars, weight))?;
+        model.blocks[block].ffn = ffn.map(&mut |weight| variable(&mut vars, &weight))?;
         let (parts, objective) = (CpuParts::new(), Objective::Tokens);
         let optimiser = optimiser(vars, WEIGHT_DECAY)?;
         Ok(Self { backend: backend.clone(), model, parts, first: block, objective, optimiser })
@@ -289,15 +289,9 @@ fn network(backend: &CpuBackend, block: usize, map: &AffineMap) -> Result<CpuPar
     Ok([(block, Rc::new(Replaced::Network(map)))].into())
 }
 
-/// The parts with `make` applied to every weight of their maps. Parts without a map have nothing to train.
-fn with_weights(parts: &CpuParts, make: &mut dyn FnMut(Tensor) -> Result<Tensor>) -> Result<CpuParts> {
-    let mut made = parts.clone();
-    for part in made.values_mut() {
-        if let Some(map) = part.map() {
-            *part = Rc::new(part.with_map(map.clone().with_weights(make)?));
-        }
-    }
-    Ok(made)
+/// The parts with `make` applied to every weight that is trained.
+fn with_weights(parts: &CpuParts, make: &mut dyn FnMut(&Tensor) -> Result<Tensor>) -> Result<CpuParts> {
+    parts.iter().map(|(block, part)| Ok((*block, Rc::new(part.with_weights(make)?)))).collect()
 }
 
 /// AdamW with the usual constants and the same weight decay on every weight.
@@ -306,8 +300,8 @@ fn optimiser(vars: Vec<Var>, decay: f64) -> Result<AdamW> {
 }
 
 /// A trainable copy of `weight`.
-fn variable(vars: &mut Vec<Var>, weight: Tensor) -> Result<Tensor> {
-    let var = run("variable", || Var::from_tensor(&weight))?;
+fn variable(vars: &mut Vec<Var>, weight: &Tensor) -> Result<Tensor> {
+    let var = run("variable", || Var::from_tensor(weight))?;
     let tensor = var.as_tensor().clone();
     vars.push(var);
     Ok(tensor)

@@ -20,6 +20,7 @@ import safetensors.numpy
 
 import make_planted
 import make_references
+import make_trained
 
 # Largest difference by the field's name: of a share of the value where it says so, else absolute. Rounding of float32
 # activations differs between processors; the planted rows are given, so that only float64 rounding differs there.
@@ -53,6 +54,8 @@ TOLERANCES = {
     "linearity_no_residual": (1e-5, "absolute"),
     "golden": (5e-5, "of values above one"),
     "planted": (1e-10, "relative"),
+    # Thousands of steps enlarge every rounding.
+    "trained": (5e-3, "absolute"),
 }
 
 # What fixtures that are not the project's own need not have recorded.
@@ -95,7 +98,7 @@ class Comparison:
             for at, (one, other) in enumerate(zip(found, expected)):
                 self.trees(f"{where}[{at}]", kind, one, other, scale)
         else:
-            self.compared["planted" if kind == "planted" else "reports"] += 1
+            self.compared[kind if kind in ("planted", "trained") else "reports"] += 1
             if isinstance(expected, float) and isinstance(found, (float, int)):
                 self.number(where, kind, found, expected, scale)
             else:
@@ -128,6 +131,7 @@ def main() -> None:
     if own or (folder / "planted").exists():
         check_planted(comparison, folder / "planted")
     if own:
+        check_trained(comparison)
         check_files(comparison)
     print(json.dumps({"compared": comparison.compared, "largest": comparison.largest, "failures": comparison.failures}))
 
@@ -158,6 +162,14 @@ def check_planted(comparison: Comparison, folder: Path) -> None:
         rows = safetensors.numpy.load_file(folder / f"{name}.safetensors")
         found = make_planted.answer(rows["x"], rows["y"])
         comparison.trees(f"planted {name}", "planted", found, recorded)
+
+
+def check_trained(comparison: Comparison) -> None:
+    """What is trained, with the first seed alone."""
+    recorded, found = fixtures.read_json(make_trained.FILE), make_trained.trained(range(1))
+    recorded["probes"] = {name: scores[:1] for name, scores in recorded["probes"].items()}
+    for group in ("probes", "heal", "healed_together"):
+        comparison.trees(f"trained {group}", "trained", found[group], recorded[group])
 
 
 def check_files(comparison: Comparison) -> None:

@@ -8,6 +8,7 @@ use crate::baseline::BaselineTraining;
 use crate::degrees::{HIGHEST, landmark_counts};
 use crate::event::Stage;
 use crate::job::{Measure, Training};
+use crate::probes;
 use crate::report::{Report, finite};
 
 /// Rows of one training step of probes and baseline.
@@ -265,14 +266,18 @@ impl Workload {
         }
     }
 
-    /// The map of every block twice, and its network, always on the CPU.
+    /// The map of every block twice, its network, and the probes that are trained beside, always on the CPU.
     fn heal(&self, report: &Report, training: &Training) -> MeasureCost {
-        let steps = 3.0 * self.blocks * training.heal_steps as f64;
-        let step_rows = HEALING_WINDOWS / 3.0 * report.protocol.seq_len as f64;
+        let asks = |measure| report.ordered.as_ref().is_some_and(|ordered| ordered.measures.contains(&measure));
+        let count = |measure, names: &[&str]| if asks(measure) && asks(Measure::Heal) { names.len() } else { 0 };
+        let probes = count(Measure::Probes, &probes::NAMES) + count(Measure::FurtherProbes, &probes::FURTHER);
+        let (trainings, probes) = (3.0 + probes as f64, probes as f64);
+        let steps = trainings * self.blocks * training.heal_steps as f64;
+        let step_rows = (HEALING_WINDOWS + 8.0 * probes) / trainings * report.protocol.seq_len as f64;
         let step = step_rows * WITH_GRADIENTS * (self.remaining * self.body + self.head);
         MeasureCost {
             seconds: steps * self.training_step(report, step),
-            perplexities: (3.0 * self.blocks) as usize,
+            perplexities: (trainings * self.blocks) as usize,
             steps: steps as usize,
             ..MeasureCost::default()
         }
@@ -304,7 +309,9 @@ impl Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{AppInfo, BlockReport, CorpusInfo, DeviceInfo, Header, ModelInfo, ProtocolInfo, Seconds};
+    use crate::report::{
+        AppInfo, BlockReport, CorpusInfo, DeviceInfo, Header, ModelInfo, Ordered, ProtocolInfo, Seconds,
+    };
 
     fn report(blocks: usize) -> Report {
         let model = ModelInfo {
@@ -346,6 +353,19 @@ mod tests {
         assert_eq!(estimate(&many, Measure::Baseline, &training).expect("an estimate").steps, 3 * 3000 * 4);
         assert_eq!(estimate(&many, Measure::Swap, &training).expect("an estimate").perplexities, 16);
         assert_eq!(seconds(&many, Measure::Controls, &training), 12.5, "five times forward and solve");
+    }
+
+    #[test]
+    fn probes_that_are_trained_beside_are_healed_too() {
+        let training = Training::default();
+        let steps = |measures: &[Measure]| {
+            let measures = measures.iter().copied().collect();
+            let report = Report { ordered: Some(Ordered { measures, ..Ordered::default() }), ..report(4) };
+            estimate(&report, Measure::Heal, &training).expect("an estimate").steps
+        };
+        assert_eq!(steps(&[Measure::Heal, Measure::Probes]), 6 * 200 * 4);
+        assert_eq!(steps(&[Measure::Heal, Measure::Probes, Measure::FurtherProbes]), 9 * 200 * 4);
+        assert_eq!(steps(&[Measure::Probes]), 3 * 200 * 4, "they are gone before healing");
     }
 
     #[test]

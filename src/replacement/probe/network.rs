@@ -1,11 +1,13 @@
 //! Layers of a probe and their gradients: y = W·x + C·(g(A·x) ⊙ (B·x)) + bias, with GELU between layers. The gate g is
 //! the identity or GELU.
 
+use serde::{Deserialize, Serialize};
+
 use crate::backend::{Activation, Backend};
 use crate::error::Result;
 
 /// One layer; `P` is the parameter type.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Layer<P> {
     /// W, `(outputs, inputs)`.
     pub weight: Option<P>,
@@ -16,7 +18,7 @@ pub struct Layer<P> {
 }
 
 /// C·(g(A·x) ⊙ (B·x)).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bilinear<P> {
     /// `(rank, inputs)`.
     pub a: P,
@@ -29,7 +31,7 @@ pub struct Bilinear<P> {
 }
 
 /// A sequence of layers, each with a weight or a bilinear term.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Network<P>(pub Vec<Layer<P>>);
 
 impl<P> Network<P> {
@@ -131,7 +133,7 @@ impl<T: Clone> Layer<T> {
     }
 
     /// A·x, B·x and g(A·x) ⊙ (B·x), if there is a bilinear term.
-    pub fn products<B: Backend<Tensor = T>>(&self, backend: &B, input: &T) -> Result<Option<[T; 3]>> {
+    fn products<B: Backend<Tensor = T>>(&self, backend: &B, input: &T) -> Result<Option<[T; 3]>> {
         let Some(bilinear) = &self.bilinear else { return Ok(None) };
         let (u, v) = (backend.linear(input, &bilinear.a, None)?, backend.linear(input, &bilinear.b, None)?);
         let product = backend.gated(&u, &v, bilinear.gate)?;

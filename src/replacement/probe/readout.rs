@@ -1,21 +1,50 @@
 //! The last layer of a trained network, solved again in closed form.
 
-use super::network::{Layer, Network};
+use serde::{Deserialize, Serialize};
+
+use super::network::{Bilinear, Network};
 use super::train::{ROWS_AT_ONCE, TrainingRows};
-use crate::backend::{Backend, GramRows, GramShape, Shape};
+use crate::backend::{Activation, Backend, GramRows, GramShape, Shape};
 use crate::error::Result;
 use crate::job::GramMode;
 use crate::platform::yielding::yield_now;
+use crate::replacement::device_map::Role;
 use crate::stats::moments::{Moments, Scale};
 
 /// The features in which a network's output is linear: the input of the last layer if it has a weight, followed by its
 /// products if it has a bilinear term.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Features<T> {
     before: Network<T>,
-    last: Layer<T>,
+    factors: Option<Factors<T>>,
     /// `(features, inputs)` and `(features, rank)`: copy the two parts to their columns, if there are both.
     places: Option<[T; 2]>,
+}
+
+/// g(A·x) ⊙ (B·x).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Factors<T> {
+    a: T,
+    b: T,
+    gate: Activation,
+}
+
+impl<T> Features<T> {
+    /// The same features with `make` applied to every tensor.
+    pub fn map<U>(&self, make: &mut dyn FnMut(&T, Role) -> Result<U>) -> Result<Features<U>> {
+        let factors = match &self.factors {
+            Some(Factors { a, b, gate }) => {
+                Some(Factors { a: make(a, Role::Weight)?, b: make(b, Role::Weight)?, gate: *gate })
+            }
+            None => None,
+        };
+        let places = match &self.places {
+            Some([left, right]) => Some([make(left, Role::Constant)?, make(right, Role::Constant)?]),
+            None => None,
+        };
+        let before = self.before.map(&mut |parameter| make(parameter, Role::Weight))?;
+        Ok(Features { before, factors, places })
+    }
 }
 
 impl<T: Clone> Features<T> {
@@ -30,21 +59,23 @@ impl<T: Clone> Features<T> {
             }
             _ => None,
         };
-        Ok(Self { before: Network(before.to_vec()), last: last.clone(), places })
+        let factors = last.bilinear.clone().map(|Bilinear { a, b, gate, .. }| Factors { a, b, gate });
+        Ok(Self { before: Network(before.to_vec()), factors, places })
     }
 
     /// Features of the rows of x, `(rows, features)`.
     pub fn of<B: Backend<Tensor = T>>(&self, backend: &B, x: &T) -> Result<T> {
         let input = match self.before.forward(backend, x)?.pop() {
-            Some(trace) => backend.activation(&trace.output, crate::backend::Activation::Gelu)?,
+            Some(trace) => backend.activation(&trace.output, Activation::Gelu)?,
             None => x.clone(),
         };
-        match (self.last.products(backend, &input)?, &self.places) {
-            (Some([_, _, product]), Some([left, right])) => {
+        let Some(Factors { a, b, gate }) = &self.factors else { return Ok(input) };
+        let product = backend.gated(&backend.linear(&input, a, None)?, &backend.linear(&input, b, None)?, *gate)?;
+        match &self.places {
+            Some([left, right]) => {
                 backend.add(&backend.linear(&input, left, None)?, &backend.linear(&product, right, None)?)
             }
-            (Some([_, _, product]), None) => Ok(product),
-            (None, _) => Ok(input),
+            None => Ok(product),
         }
     }
 }

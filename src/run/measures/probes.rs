@@ -1,7 +1,5 @@
 //! `probes` and `further-probes`: small networks trained on what the affine map misses, one block at a time.
 
-use std::rc::Rc;
-
 use futures::FutureExt;
 
 use crate::backend::{Backend, Shape};
@@ -105,7 +103,7 @@ impl<B: Backend> Probes<'_, B> {
             let report = ProbeReport { conjunction, ..report };
             if let Some(all) = self.pass.ffn_parameters {
                 solved.report.compression.insert(kind.name().into(), finite(all as f64 / report.parameters as f64));
-                solved.replace(self.pass, kind.name(), Replacement::Probe(Rc::new(probe)));
+                solved.replace(self.pass, kind.name(), Replacement::Probe(Box::new(probe)));
             }
             solved.report.probes.insert(kind.name().into(), report);
             out.emit(Event::Block(Box::new(solved.report.clone()))).await;

@@ -294,10 +294,7 @@ impl<B: Backend> Orders<'_, '_, B> {
 async fn copied<B: Backend>(backend: &B, parts: &ReplacedParts<B::Tensor>) -> Result<CpuParts> {
     let mut copies = CpuParts::new();
     for (block, part) in parts {
-        if let Some(map) = part.map() {
-            let map = map.copied(backend, &CpuBackend::new()).await?;
-            copies.insert(*block, Rc::new(part.with_map(map)));
-        }
+        copies.insert(*block, Rc::new(part.downloaded(backend).await?.upload(&CpuBackend::new())?));
     }
     Ok(copies)
 }

@@ -15,11 +15,13 @@ use crate::backend::gpu::autotune;
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::replacement::probe::Values;
+use crate::replacement::replaced::Replaced;
 use crate::report::{BlockReport, LayerReport, Warning};
 use crate::run::resume_file::{MAGIC, Resume};
 use crate::solve::AffineMap;
 
-/// Header of a saved state; maps and rows follow in this order.
+/// Header of a saved state; map and probes of every block and then rows follow, in this order.
 #[derive(Serialize, Deserialize)]
 struct StateHeader {
     /// Identifies the measurement.
@@ -31,11 +33,18 @@ struct StateHeader {
     /// Rows per batch, and the GPU kernels: others would change the last digits of the remaining blocks.
     batch_rows: usize,
     kernels: String,
-    blocks: Vec<(BlockReport, Option<MapSizes>)>,
+    blocks: Vec<SavedBlock>,
     layers: Vec<LayerReport>,
     warnings: Vec<Warning>,
     stream: Vec<BatchSize>,
     forks: Vec<(Of, String, Vec<BatchSize>)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedBlock {
+    report: BlockReport,
+    map: Option<MapSizes>,
+    probes: Vec<(String, Replaced<Shape>)>,
 }
 
 /// Rows and columns of a batch.
@@ -66,14 +75,13 @@ impl<'a, B: Backend> Sweep<'a, B> {
             return Ok(());
         };
         let shape = |kept: &StoredRows<_>| (kept.rows(), kept.cols());
-        let sizes = |map: &AffineMap| MapSizes { d_in: map.mean_x.len(), d_out: map.mean_y.len(), rank: map.rank };
         let contents = StateHeader {
             key: self.pass.key.clone(),
             next,
             of: self.source.checkpoint.config().num_hidden_layers,
             batch_rows: self.source.reading.batch_rows,
             kernels: autotune::snapshot(),
-            blocks: swept.iter().map(|swept| (swept.report.clone(), swept.map.as_ref().map(sizes))).collect(),
+            blocks: swept.iter().map(saved).collect::<Result<_>>()?,
             layers: layers.as_ref().map(|layers| layers.reports().to_vec()).unwrap_or_default(),
             warnings: self.pass.out.warnings(),
             stream: entering.iter().map(|kept| shape(kept)).collect(),
@@ -92,9 +100,14 @@ impl<'a, B: Backend> Sweep<'a, B> {
         write(MAGIC)?;
         write(&(json.len() as u64).to_le_bytes())?;
         write(&json)?;
-        for AffineMap { weight, mean_x, deviation_x, mean_y, .. } in swept.iter().filter_map(|s| s.map.as_ref()) {
-            for part in [weight, mean_x, deviation_x, mean_y] {
-                write(bytemuck::cast_slice(part))?;
+        for MeasuredBlock { map, probes, .. } in swept {
+            if let Some(AffineMap { weight, mean_x, deviation_x, mean_y, .. }) = map {
+                for part in [weight, mean_x, deviation_x, mean_y] {
+                    write(bytemuck::cast_slice(part))?;
+                }
+            }
+            for (_, probe) in probes {
+                probe.map(&mut |values, _| write(bytemuck::cast_slice(&values.data)))?;
             }
         }
         for kept in rows.chunks(AT_ONCE) {
@@ -126,10 +139,13 @@ impl<'a, B: Backend> Sweep<'a, B> {
             });
         }
         self.check(&contents).map_err(damaged)?;
-        for (report, sizes) in contents.blocks {
+        for SavedBlock { report, map: sizes, probes } in contents.blocks {
             let map = sizes.map(|sizes| map(&mut from, &sizes)).transpose().map_err(damaged)?;
+            let mut read = |shape: &Shape, _| values(&mut from, *shape).map_err(damaged);
+            let probes = probes.into_iter().map(|(name, probe)| Ok((name, probe.map(&mut read)?)));
+            let probes = probes.collect::<Result<_>>()?;
             self.pass.out.send(Event::Block(Box::new(report.clone())));
-            swept.push(MeasuredBlock { report, map });
+            swept.push(MeasuredBlock { report, map, probes });
         }
         let from = RefCell::new(from);
         let batch = async |(rows, cols): BatchSize| {
@@ -169,7 +185,7 @@ impl<B: Backend> Sweep<'_, B> {
             && contents
                 .blocks
                 .iter()
-                .filter_map(|(_, map)| map.as_ref())
+                .filter_map(|block| block.map.as_ref())
                 .all(|map| [map.d_in, map.d_out] == [width; 2])
             && contents.next < config.num_hidden_layers;
         if fits { Ok(()) } else { Err(malformed("its rows are not those of this measurement")) }
@@ -210,6 +226,26 @@ fn contents(from: &mut dyn Read) -> io::Result<StateHeader> {
         return Err(malformed("it is cut off"));
     }
     serde_json::from_slice(&json).map_err(|error| malformed(&error.to_string()))
+}
+
+/// A measured block without its maps and probes.
+fn saved(swept: &MeasuredBlock) -> Result<SavedBlock> {
+    let sizes = |map: &AffineMap| MapSizes { d_in: map.mean_x.len(), d_out: map.mean_y.len(), rank: map.rank };
+    let shapes = |(name, probe): &(String, Replaced<Values>)| Ok((name.clone(), probe.map(&mut |v, _| Ok(v.shape))?));
+    let probes = swept.probes.iter().map(shapes).collect::<Result<_>>()?;
+    Ok(SavedBlock { report: swept.report.clone(), map: swept.map.as_ref().map(sizes), probes })
+}
+
+/// The values of a tensor. Only what is there takes memory.
+fn values(from: &mut dyn Read, shape: Shape) -> io::Result<Values> {
+    let size = shape.rows.checked_mul(shape.cols).and_then(|len| len.checked_mul(4));
+    let size = size.ok_or_else(|| malformed("a probe is too large"))?;
+    let mut bytes = Vec::new();
+    if from.take(size as u64).read_to_end(&mut bytes)? != size {
+        return Err(malformed("it is cut off"));
+    }
+    let data = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    Ok(Values { shape, data })
 }
 
 fn map(from: &mut dyn Read, sizes: &MapSizes) -> io::Result<AffineMap> {

@@ -14,7 +14,10 @@ use super::visit::{SolvedBlock, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::event::{Event, Stage};
+use crate::job::Measure;
 use crate::model::{Block, TokenRows};
+use crate::replacement::replaced::Replaced;
+use crate::replacement::swap::Replacement;
 use crate::run::measures::LayerMeasure;
 use crate::trace::Lane;
 
@@ -145,7 +148,13 @@ impl<'a, B: Backend> Sweep<'a, B> {
             self.pass.out.emit(Event::Block(Box::new(solved.report.clone()))).await;
         }
         let keeps_map = self.pass.keeps_maps || self.has_orders();
-        swept.push(MeasuredBlock { report: solved.report, map: keeps_map.then_some(solved.map) });
+        let mut probes = Vec::new();
+        for (name, replacement) in solved.replacements {
+            if self.pass.asks(Measure::Heal) && matches!(replacement, Replacement::Probe(_)) {
+                probes.push((name, Replaced::Network(replacement).downloaded(self.pass.backend).await?));
+            }
+        }
+        swept.push(MeasuredBlock { report: solved.report, map: keeps_map.then_some(solved.map), probes });
         Ok(())
     }
 }

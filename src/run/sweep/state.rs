@@ -7,6 +7,8 @@ use super::rows::Batch;
 use super::store::StoredRows;
 use super::visit::BlockMeasure;
 use crate::backend::Backend;
+use crate::replacement::probe::Values;
+use crate::replacement::replaced::Replaced;
 use crate::report::BlockReport;
 use crate::run::events::StageMeter;
 use crate::run::measures::Source;
@@ -28,10 +30,12 @@ pub(in crate::run) struct Sweep<'a, B: Backend> {
 /// The measures of every block, in this order.
 pub(in crate::run) type BlockMeasures<'a, B> = Vec<Box<dyn BlockMeasure<B> + 'a>>;
 
-/// A measured block; the map is kept only if needed later.
+/// A measured block; map and probes are kept only if needed later.
 pub(in crate::run) struct MeasuredBlock {
     pub(in crate::run) report: BlockReport,
     pub(in crate::run) map: Option<AffineMap>,
+    /// The trained probes that are healed, by their names.
+    pub(in crate::run) probes: Vec<(String, Replaced<Values>)>,
 }
 
 /// What a sweep has found.

@@ -1,5 +1,6 @@
 //! Recovery of a swap's cost by fine-tuning, next to the same budget for the original.
 
+use straightedge_api::probes::NAMES;
 use straightedge_api::report::{BlockReport, Report};
 
 use super::figure::{BLOCK_AXIS, Figure, Grid, alike, at_x, block_name, blocks_of, by_block, curve, grid_of, heads};
@@ -10,7 +11,8 @@ use crate::chart::scale::Kind;
 use crate::state::views::View;
 use crate::text::cell::Cell;
 use crate::text::format::{NOTHING, exact};
-use crate::text::t;
+use crate::text::probes::t as probes;
+use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
     vec![
@@ -28,7 +30,12 @@ fn before_and_after(report: &Report) -> Option<Figure> {
         by_block(report, t().heal_adam, 3, |block| Some(block.heal.get("linear_adam")?.delta_ppl)),
         by_block(report, t().heal_original, 2, |block| Some(block.heal.get("original")?.delta_ppl)),
     ];
-    let all: Vec<_> = all.into_iter().flatten().collect();
+    let of_probe = |(at, name): (usize, &str)| {
+        let healed = fill(probes().probe_healed, &[("probe", name)]);
+        by_block(report, &healed, 4 + at, |block| Some(block.heal.get(name)?.delta_ppl))
+    };
+    let all = all.into_iter().chain(NAMES.into_iter().enumerate().map(of_probe));
+    let all: Vec<_> = all.flatten().collect();
     (!all.is_empty()).then(|| Figure {
         title: t().healing_figure.into(),
         plot: Plot {
@@ -94,7 +101,7 @@ mod tests {
     fn healing_shows_before_after_and_the_original_with_the_same_budget() {
         let figures: Vec<_> = figures(&sample::report(), None).into_iter().flatten().collect();
         let values: Vec<_> = figures[0].plot.series.iter().map(|series| series.marks[0].y).collect();
-        assert_eq!(values, [Some(0.5), Some(0.2), Some(0.25), Some(-0.3)]);
+        assert_eq!(values, [Some(0.5), Some(0.2), Some(0.25), Some(-0.3), Some(0.3)]);
         assert_eq!(figures[0].table.rows, [["0", "0.500000", "0.200000", "0.250000", "−0.300000", "200"]]);
         assert_eq!(figures[1].plot.series[0].marks.len(), 2);
     }

@@ -128,6 +128,7 @@ fn table(report: &Report) -> Grid {
             t().axis_steps,
             t().parameters,
             t().axis_delta_ppl,
+            probes().loss_healed,
         ]),
         rows: rows.collect(),
     }
@@ -145,6 +146,7 @@ fn row(block: &BlockReport, name: &str, probe: &ProbeReport) -> Vec<Cell> {
         probe.steps.to_string().into(),
         probe.parameters.to_string().into(),
         Cell::number(loss, block.loss_interval(name), exact),
+        Cell::number(block.heal.get(name).and_then(|heal| heal.delta_ppl), None, exact),
     ]
 }
 
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(figures[0].facts[0], "poly: Pearson r = 1.000 over 2 blocks, median gain 0.0200, largest 0.0300.");
         assert_eq!(
             figures[0].table.rows[0],
-            ["0", "poly", "0.9100", "0.0100", "0.9500", "0.250000", "40", "192", "0.400000"]
+            ["0", "poly", "0.9100", "0.0100", "0.9500", "0.250000", "40", "192", "0.400000", "0.300000"]
         );
         assert_eq!(figures[2].plot.series[0].marks[0].y, Some(0.125));
     }

@@ -103,6 +103,7 @@ fn block_0() -> BlockReport {
         heal: map(&[
             ("linear", HealReport { delta_ppl: Some(0.2), delta_ppl_before: Some(0.5), steps: 200 }),
             ("linear_adam", HealReport { delta_ppl: Some(0.25), delta_ppl_before: Some(0.5), steps: 200 }),
+            ("poly", HealReport { delta_ppl: Some(0.3), delta_ppl_before: Some(0.4), steps: 200 }),
             ("original", HealReport { delta_ppl: Some(-0.3), delta_ppl_before: Some(0.0), steps: 200 }),
         ]),
         ..Default::default()

@@ -112,12 +112,12 @@ fields! {
     RidgeCurveRows = Line::listed("blocks[].ridge_curve[].rows", 5, "Training rows of ridge regressions of one size, on average; optional");
     RidgeCurveR2 = Line::listed("blocks[].ridge_curve[].r2", 5, "Held-out R² of each of them").higher(MoreLinear);
     CurveStep = Line::listed("blocks[].curves.NAME[].step", 5, "Steps of a training taken");
-    CurveValue = Line::listed("blocks[].curves.NAME[].value", 5, "For a probe the R² on the validation rows; for `sgd`, `adamw_constant`, `adamw` the held-out R²; for `heal_linear`, `heal_linear_adam`, `heal_original` the loss before that step, in nats per token");
+    CurveValue = Line::listed("blocks[].curves.NAME[].value", 5, "For a probe the R² on the validation rows; for `sgd`, `adamw_constant`, `adamw` the held-out R²; for `heal_linear`, `heal_linear_adam`, `heal_original` and `heal_` before the name of a probe the loss before that step, in nats per token");
     ControlR2Lin = Line::listed("blocks[].controls.NAME.r2_lin", 6, "The same as r2_lin, of a control");
     ControlR2LinScalar = Line::listed("blocks[].controls.NAME.r2_lin_scalar", 6, "The same as r2_lin_scalar, of a control");
     ControlR2FeatureMedian = Line::listed("blocks[].controls.NAME.r2_feature_median", 6, "The same as r2_feature_median, of a control");
     ControlEffectiveRank = Line::listed("blocks[].controls.NAME.effective_rank", 6, "The same as effective_rank, of a control");
-    HealDeltaPpl = Line::listed("blocks[].heal.NAME.delta_ppl", 4, "Change of held-out perplexity after healing of `linear`, of `linear_adam` or of `original`").higher(LessLinear);
+    HealDeltaPpl = Line::listed("blocks[].heal.NAME.delta_ppl", 4, "Change of held-out perplexity after healing of `linear`, of `linear_adam`, of `original` or of a probe").higher(LessLinear);
     HealDeltaPplBefore = Line::listed("blocks[].heal.NAME.delta_ppl_before", 4, "The same before healing").higher(LessLinear);
     HealSteps = Line::listed("blocks[].heal.NAME.steps", 4, "Training steps").tolerance(NO_RESULT);
 

@@ -133,14 +133,14 @@ pub struct BlockReport {
     pub ridge_curve: Vec<LearningPoint>,
     /// Training curves: validation R² of probes by their names, held-out R² of `sgd`, `adamw_constant`
     /// and `adamw`, mean negative log-likelihood on the training text of `heal_linear`,
-    /// `heal_linear_adam` and `heal_original`.
+    /// `heal_linear_adam`, `heal_original` and `heal_` with the name of a probe.
     #[serde(default)]
     pub curves: BTreeMap<String, Vec<CurvePoint>>,
     /// The same fit under other conditions (section 6): `first_position`, `shuffled`, `reinit_block`, `reinit_model`, `gaussian`,
     /// `cross_feed`, `cross_feed_matched`.
     #[serde(default)]
     pub controls: BTreeMap<String, ControlReport>,
-    /// Recovery by fine-tuning: `linear` and `original` (section 4).
+    /// Recovery by fine-tuning: `linear`, `linear_adam`, `original`, and probes by their names (section 4).
     #[serde(default)]
     pub heal: BTreeMap<String, HealReport>,
 }
