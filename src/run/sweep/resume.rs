@@ -44,6 +44,8 @@ struct StateHeader {
 struct SavedBlock {
     report: BlockReport,
     map: Option<MapSizes>,
+    /// States of earlier versions have none.
+    #[serde(default)]
     probes: Vec<(String, Replaced<Shape>)>,
 }
 
