@@ -62,6 +62,16 @@ pub enum Choice {
     Kept(usize),
 }
 
+impl Choice {
+    /// The same choice after the first kept measurement made room; `None` if that one was chosen.
+    pub fn after_first_left(self) -> Option<Self> {
+        match self {
+            Self::Published(corpus) => Some(Self::Published(corpus)),
+            Self::Kept(at) => at.checked_sub(1).map(Self::Kept),
+        }
+    }
+}
+
 /// An overlay of the profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overlay {
@@ -99,11 +109,26 @@ impl KeptMeasurement {
         if is_fast { fill(t().overlay_fast, &[("name", &name)]) } else { name }
     }
 
+    /// The same with a number after its name where another one has that name already.
+    pub fn named_beside(mut self, others: &[Self]) -> Self {
+        self.name = distinct_name(self.name, others);
+        self
+    }
+
     /// A report that was recorded with the page.
     pub fn recorded(report: Report) -> Self {
         let name = fill(t().overlay_recorded, &[("name", &name_of(&report))]);
         Self { origin: None, is_opened: false, name, report }
     }
+}
+
+/// A name that no measurement has: the name itself, or with the first free number after it.
+pub fn distinct_name(name: String, measurements: &[KeptMeasurement]) -> String {
+    let is_free = |name: &String| measurements.iter().all(|known| known.origin.is_none() || known.name != *name);
+    if is_free(&name) {
+        return name;
+    }
+    (2..).map(|number| format!("{name} ({number})")).find(is_free).unwrap_or(name)
 }
 
 fn name_of(report: &Report) -> String {
@@ -173,6 +198,24 @@ mod tests {
         assert_eq!(sums(&exact, &exact), None);
         fast.protocol.rows += 1;
         assert_eq!(sums(&exact, &fast), None, "other rows");
+    }
+
+    #[test]
+    fn measurements_of_one_name_are_told_apart_and_what_is_chosen_stays_chosen() {
+        let mut kept = vec![KeptMeasurement::recorded(sample_report())];
+        for origin in 0..3 {
+            let new = KeptMeasurement::new(origin, false, sample_report()).named_beside(&kept);
+            kept.push(new);
+        }
+        let names: Vec<_> = kept.iter().skip(1).map(|kept| kept.name.as_str()).collect();
+        assert_eq!(names, ["m · t", "m · t (2)", "m · t (3)"]);
+        kept.remove(2);
+        assert_eq!(distinct_name("m · t".into(), &kept), "m · t (2)");
+        assert_eq!(distinct_name(kept[0].name.clone(), &kept), kept[0].name, "recordings have their own word");
+        let published = Choice::Published("t".into());
+        assert_eq!(published.clone().after_first_left(), Some(published));
+        assert_eq!(Choice::Kept(2).after_first_left(), Some(Choice::Kept(1)));
+        assert_eq!(Choice::Kept(0).after_first_left(), None);
     }
 
     #[test]

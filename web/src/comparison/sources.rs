@@ -9,7 +9,6 @@ use straightedge_api::summary::Summary;
 use super::atlas;
 use super::chosen::{self, Comparison};
 use super::key::Key;
-use crate::comparison::overlay::KeptMeasurement;
 use crate::comparison::published::{Published, PublishedModel, SURVEY};
 use crate::text::controls::control_name;
 use crate::text::{fill, t};
@@ -47,8 +46,8 @@ pub struct Measured {
 
 impl Measured {
     /// The curves of a report so far.
-    pub fn new(origin: u32, is_opened: bool, report: &Report) -> Self {
-        Self { origin, name: KeptMeasurement::name_of(report), is_opened, summary: Summary::new(report) }
+    pub fn new(origin: u32, name: String, is_opened: bool, report: &Report) -> Self {
+        Self { origin, name, is_opened, summary: Summary::new(report) }
     }
 }
 
@@ -216,7 +215,7 @@ pub(crate) mod tests {
         Sources {
             index: index(),
             recorded: serde_json::from_str(include_str!("../../data/recorded/index.json")).unwrap(),
-            measured: vec![Measured::new(7, false, &sample_report())],
+            measured: vec![Measured::new(7, "m · t".into(), false, &sample_report())],
             published: Some(serde_json::from_str(include_str!("../../data/published.json")).unwrap()),
             atlas: atlas::tests::entries(),
         }

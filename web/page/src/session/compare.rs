@@ -6,7 +6,7 @@ use straightedge_api::atlas::Entry;
 use straightedge_web::browser::fetch;
 use straightedge_web::comparison::Key;
 use straightedge_web::comparison::atlas::keys;
-use straightedge_web::comparison::overlay::{Choice, KeptMeasurement, Metric, Overlay, sums};
+use straightedge_web::comparison::overlay::{Choice, KeptMeasurement, Metric, Overlay, distinct_name, sums};
 use straightedge_web::comparison::presets::Preset;
 use straightedge_web::comparison::published::{Published, PublishedModel};
 use straightedge_web::comparison::sources::{Measured, RECORDED, Sources};
@@ -51,9 +51,14 @@ impl Session {
 
     /// Everything comparable so far.
     pub(crate) fn known(self) -> Sources {
-        let kept = |kept: &KeptMeasurement| Some(Measured::new(kept.origin?, kept.is_opened, &kept.report));
+        let kept =
+            |kept: &KeptMeasurement| Some(Measured::new(kept.origin?, kept.name.clone(), kept.is_opened, &kept.report));
         let mut measured: Vec<_> = self.kept.with(|all| all.iter().filter_map(kept).collect());
-        measured.extend(self.run.with(|run| Some(Measured::new(run.origin()?, run.is_opened(), run.report()?))));
+        measured.extend(self.run.with(|run| {
+            let report = run.report()?;
+            let name = self.kept.with(|kept| distinct_name(KeptMeasurement::name_of(report), kept));
+            Some(Measured::new(run.origin()?, name, run.is_opened(), report))
+        }));
         Sources {
             index: self.index.get().unwrap_or_default(),
             recorded: self.recorded.get().unwrap_or_default(),

@@ -148,7 +148,7 @@ impl Session {
         let shown = self.run.with_untracked(|run| run.report().cloned())?;
         if self.run.with_untracked(Run::is_untouched) {
             let is_same = ordered == ModelChoice::Bundled(shown.model.id.clone());
-            self.kept.update(|kept| kept.push(KeptMeasurement::recorded(shown)));
+            self.keep_this(KeptMeasurement::recorded(shown));
             return self.last_kept().filter(|_| is_same);
         }
         let is_replay = !self.can_extend.get_untracked();

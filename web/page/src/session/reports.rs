@@ -37,13 +37,13 @@ impl Session {
         number
     }
 
+    /// Keeps a measurement; the first one makes room where there are too many.
     pub(super) fn keep_this(self, new: KeptMeasurement) {
-        self.kept.update(|kept| {
-            kept.push(new);
-            if kept.len() > MOST_KEPT {
-                kept.remove(0);
-            }
-        });
+        self.kept.update(|kept| kept.push(new.named_beside(kept)));
+        if self.kept.with_untracked(Vec::len) > MOST_KEPT {
+            self.kept.update(|kept| drop(kept.remove(0)));
+            self.overlay.update(|overlay| *overlay = overlay.take().and_then(Choice::after_first_left));
+        }
     }
 
     /// Opens a report: into the comparison if that is open, as the measurement shown if there is none yet, else as an

@@ -63,7 +63,7 @@ impl Session {
         spawn_local(async move {
             match fetch::json(&path).await {
                 Ok(report) => {
-                    self.kept.update(|kept| kept.push(KeptMeasurement::recorded(report)));
+                    self.keep_this(KeptMeasurement::recorded(report));
                     self.overlay.set(self.last_kept());
                 }
                 Err(error) => self.complaint.set(Some(error)),
