@@ -3,6 +3,8 @@
 //! The page sends their paths to the service worker once that is active: on a first visit it starts too late to see the
 //! requests themselves.
 
+use std::collections::BTreeSet;
+
 use js_sys::{Array, Function, Object, Promise, Reflect};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -25,22 +27,35 @@ pub(crate) fn follow(session: Session) {
             Some(bundled.files.keys().map(|file| path(bundled, file)).collect::<Vec<_>>())
         })
     });
+    let worker = RwSignal::new_local(None::<JsValue>);
+    // Without a service worker, which is never ready, nothing can be cached.
+    spawn_local(async move { worker.set(ready().await) });
+    let chosen = StoredValue::new(BTreeSet::new());
     Effect::new(move |_| {
-        if let Some(files) = files.get() {
-            // Without a service worker nothing can be cached.
-            spawn_local(async move { keep(&files).await.unwrap_or_default() });
-        }
+        chosen.update_value(|chosen| chosen.extend(files.get().into_iter().flatten()));
+        worker.with(|worker| {
+            if let Some(worker) = worker {
+                chosen.with_value(|chosen| keep(worker, chosen)).unwrap_or_default();
+            }
+        });
     });
 }
 
-/// Sends the service worker the paths of files to cache; `None` if the page has no service worker.
-async fn keep(files: &[String]) -> Option<()> {
-    let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).ok().filter(JsValue::is_object);
-    let workers = get(&window().navigator(), "serviceWorker")?;
-    let ready: Promise = get(&workers, "ready")?.dyn_into().ok()?;
-    let active = get(&JsFuture::from(ready).await.ok()?, "active")?;
+/// The service worker once it is active; `None` if the browser has none.
+async fn ready() -> Option<JsValue> {
+    let workers = object(&window().navigator(), "serviceWorker")?;
+    let ready: Promise = object(&workers, "ready")?.dyn_into().ok()?;
+    object(&JsFuture::from(ready).await.ok()?, "active")
+}
+
+/// Sends the service worker the paths of files to cache.
+fn keep(worker: &JsValue, files: &BTreeSet<String>) -> Option<()> {
     let (message, paths) = (Object::new(), files.iter().map(JsValue::from).collect::<Array>());
     Reflect::set(&message, &"keep".into(), &paths).ok()?;
-    let post: Function = Reflect::get(&active, &"postMessage".into()).ok()?.dyn_into().ok()?;
-    post.call1(&active, &message).ok().map(drop)
+    let post: Function = Reflect::get(worker, &"postMessage".into()).ok()?.dyn_into().ok()?;
+    post.call1(worker, &message).ok().map(drop)
+}
+
+fn object(of: &JsValue, name: &str) -> Option<JsValue> {
+    Reflect::get(of, &name.into()).ok().filter(JsValue::is_object)
 }
