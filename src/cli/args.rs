@@ -56,6 +56,12 @@ pub(super) enum Command {
     Continue(Box<ContinueArgs>),
 }
 
+/// What `--help` says of `--measures`.
+fn measures_help() -> String {
+    let names: Vec<_> = Measure::ALL.iter().map(Measure::to_string).collect();
+    format!("What to measure, comma-separated: {}, or all", names.join(", "))
+}
+
 /// A difference that numbers may have.
 fn tolerance(value: &str) -> std::result::Result<f64, String> {
     let found: Option<f64> = value.parse().ok();
@@ -295,8 +301,7 @@ pub(super) struct CommonArgs {
     /// Deal windows to the folds in turn, instead of cutting the text into contiguous folds.
     #[arg(long)]
     pub(super) interleaved_folds: bool,
-    /// What to measure, comma-separated: fit swap rank-swap greedy layers prune probes further-probes degrees baseline conjunction controls heal, or all.
-    #[arg(long, default_value = "fit")]
+    #[arg(long, default_value = "fit", help = measures_help())]
     pub(super) measures: String,
     /// Most training steps of a probe.
     #[arg(long, default_value_t = Training::default().probe_steps)]
