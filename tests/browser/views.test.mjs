@@ -284,6 +284,8 @@ visit('a report opened from the disk shows its views, and published values where
   });
   await app.view('losses');
   assert.match(await app.element('refused-swap').innerText(), /opened from a file/);
+  await app.view('probes');
+  assert.equal(await app.page.getByText('opened from a file').count(), 1, 'said once for all that is missing');
   await app.view('profile');
   await app.element('overlay-select').locator('option', { hasText: 'WikiText-2' }).waitFor({ state: 'attached' });
   await app.element('overlay-select').selectOption('published:WikiText-2');

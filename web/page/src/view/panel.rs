@@ -35,7 +35,7 @@ pub(crate) fn Panel(session: Session, view: View) -> impl IntoView {
         <For each=move || 0..count.get() key=|at| *at children=figure/>
         {(view == View::Losses).then(|| view! { <Pair session/> })}
         {(view == View::Controls).then(|| view! { <Feed session/> })}
-        {view.measures().iter().map(|measure| view! { <Missing session view measure=*measure/> }).collect_view()}
+        <Missing session view/>
     }
 }
 
@@ -139,27 +139,39 @@ fn Feed(session: Session) -> impl IntoView {
     }
 }
 
-/// An incomplete measure: its question and a button with its cost, or why it is unavailable.
+/// The incomplete measures: a question and a button with its cost each, or why they are unavailable. What holds for
+/// several is told once.
 #[component]
-fn Missing(session: Session, view: View, measure: Measure) -> impl IntoView {
-    let is_missing = Memo::new(move |_| {
-        let is_complete = session.run.with(|run| run.report().is_some_and(|report| is_complete(measure, report)));
-        !is_complete || measure == Measure::Controls && session.is_fed_anew()
-    });
+fn Missing(session: Session, view: View) -> impl IntoView {
     let is_running = Memo::new(move |_| session.run.with(Run::is_running));
-    let why_not = Memo::new(move |_| {
-        let refusal = session.run.with(|run| refusal(measure, run.report()?));
-        let refused = refusal.map(|refusal| refused(measure, refusal));
-        refused.or_else(|| (!session.can_extend.get() && !session.can_order_more()).then(|| unextended(session).into()))
+    let missing = Memo::new(move |_| {
+        let mut missing: Vec<(Measure, Option<String>)> = Vec::new();
+        let measures = view.measures().iter().filter(|measure| !is_running.get() && is_missing(session, **measure));
+        for measure in measures {
+            let why = unavailable(session, *measure);
+            if why.is_none() || missing.iter().all(|(_, known)| *known != why) {
+                missing.push((*measure, why));
+            }
+        }
+        missing
     });
-    view! {
-        <Show when=move || is_missing.get() && !is_running.get()>
-            {move || match why_not.get() {
-                Some(why) => view! { <p class="offer note" data-testid=format!("refused-{measure}")>{why}</p> }.into_any(),
-                None => view! { <Offer session view measure/> }.into_any(),
-            }}
-        </Show>
-    }
+    let shown = move |(measure, why): (Measure, Option<String>)| match why {
+        Some(why) => view! { <p class="offer note" data-testid=format!("refused-{measure}")>{why}</p> }.into_any(),
+        None => view! { <Offer session view measure/> }.into_any(),
+    };
+    view! { <For each=move || missing.get() key=Clone::clone children=shown/> }
+}
+
+fn is_missing(session: Session, measure: Measure) -> bool {
+    let is_complete = session.run.with(|run| run.report().is_some_and(|report| is_complete(measure, report)));
+    !is_complete || measure == Measure::Controls && session.is_fed_anew()
+}
+
+/// Why a measure cannot be added to the measurement shown.
+fn unavailable(session: Session, measure: Measure) -> Option<String> {
+    let refusal = session.run.with(|run| refusal(measure, run.report()?));
+    let refused = refusal.map(|refusal| refused(measure, refusal));
+    refused.or_else(|| (!session.can_extend.get() && !session.can_order_more()).then(|| unextended(session).into()))
 }
 
 /// Why the report shown cannot be extended.
