@@ -3,9 +3,8 @@
 
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 use std::{fmt, fs, process};
 
@@ -64,13 +63,13 @@ impl fmt::Display for Failure {
 
 /// Only one execution runs at a time, so that all memory of the program is its own.
 static ALONE: Mutex<()> = Mutex::new(());
-static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
 static WATCHED: Mutex<Option<Watched>> = Mutex::new(None);
 static PREPARED: Once = Once::new();
 
-/// What the watchdog knows of the running execution.
+/// What the watchdog and the panic hook know of the running execution.
 struct Watched {
+    thread: ThreadId,
     target: &'static str,
     input: Vec<u8>,
     started: Instant,
@@ -110,14 +109,13 @@ fn watched(target: &Target, input: &[u8]) -> (Option<Result<(), Refusal>>, Durat
     let base = memory::restart_peak();
     let (time, memory) = (target.limits.time_for(input) * HOPELESS, base + HOPELESS_BYTES);
     let started = Instant::now();
-    *lock(&WATCHED) = Some(Watched { target: target.name, input: input.to_vec(), started, time, memory });
-    IS_RUNNING.store(true, SeqCst);
+    let thread = thread::current().id();
+    *lock(&WATCHED) = Some(Watched { thread, target: target.name, input: input.to_vec(), started, time, memory });
     let base = memory::restart_peak();
     let started = processor_time();
     let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
     let took = processor_time() - started;
     let memory = memory::peak().saturating_sub(base);
-    IS_RUNNING.store(false, SeqCst);
     *lock(&WATCHED) = None;
     (outcome.ok(), took, memory)
 }
@@ -154,7 +152,8 @@ fn judged(target: &Target, outcome: Result<(), Refusal>) -> Result<bool, Failure
 fn prepare() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |what| {
-        if !IS_RUNNING.load(SeqCst) {
+        // A panic of another thread, such as that of a test that fails beside it, is none of the execution.
+        if lock(&WATCHED).as_ref().is_none_or(|running| running.thread != thread::current().id()) {
             return usual(what);
         }
         let place = what.location().map_or_else(String::new, |at| format!("{}:{}", at.file(), at.line()));

@@ -90,8 +90,9 @@ fn planted_faults_are_noticed() {
         Ok(())
     });
     assert!(matches!(caught, Failure::Panic(_)), "{caught}");
+    // More than the limit of 20 ms on any processor.
     let slow = found(|_| {
-        (0..100_000_000u64).for_each(|n| {
+        (0..400_000_000u64).for_each(|n| {
             std::hint::black_box(n);
         });
         Ok(())
@@ -125,4 +126,14 @@ fn a_fault_that_few_inputs_reach_is_found_shortened_and_kept() {
     assert!(lines.len() == 1 && lines[0].contains("planted") && lines[0].contains("panics"), "{lines:?}");
     let file = folder.join(format!("planted/execution-{}", found[0].execution));
     assert_eq!(fs::read(file).expect("the input"), b"9");
+}
+
+#[test]
+fn a_panic_of_another_thread_is_not_that_of_the_execution() {
+    let target = planted(|_| {
+        let beside = std::thread::spawn(|| panic!("beside"));
+        assert!(beside.join().is_err(), "it panics");
+        Ok(())
+    });
+    assert_eq!(trial(&target, b"!"), Ok(true));
 }
