@@ -27,33 +27,34 @@ pub(crate) fn follow(session: Session) {
             Some(bundled.files.keys().map(|file| path(bundled, file)).collect::<Vec<_>>())
         })
     });
-    let worker = RwSignal::new_local(None::<JsValue>);
+    let registration = RwSignal::new_local(None::<JsValue>);
     // Without a service worker, which is never ready, nothing can be cached.
-    spawn_local(async move { worker.set(ready().await) });
+    spawn_local(async move { registration.set(ready().await) });
     let chosen = StoredValue::new(BTreeSet::new());
     Effect::new(move |_| {
         chosen.update_value(|chosen| chosen.extend(files.get().into_iter().flatten()));
-        worker.with(|worker| {
-            if let Some(worker) = worker {
-                chosen.with_value(|chosen| keep(worker, chosen)).unwrap_or_default();
+        registration.with(|registration| {
+            if let Some(registration) = registration {
+                chosen.with_value(|chosen| keep(registration, chosen)).unwrap_or_default();
             }
         });
     });
 }
 
-/// The service worker once it is active; `None` if the browser has none.
+/// The registration of a service worker once one is active; `None` if the browser has none.
 async fn ready() -> Option<JsValue> {
     let workers = object(&window().navigator(), "serviceWorker")?;
     let ready: Promise = object(&workers, "ready")?.dyn_into().ok()?;
-    object(&JsFuture::from(ready).await.ok()?, "active")
+    JsFuture::from(ready).await.ok()
 }
 
-/// Sends the service worker the paths of files to cache.
-fn keep(worker: &JsValue, files: &BTreeSet<String>) -> Option<()> {
+/// Sends the service worker that is active now the paths of files to cache.
+fn keep(registration: &JsValue, files: &BTreeSet<String>) -> Option<()> {
+    let worker = object(registration, "active")?;
     let (message, paths) = (Object::new(), files.iter().map(JsValue::from).collect::<Array>());
     Reflect::set(&message, &"keep".into(), &paths).ok()?;
-    let post: Function = Reflect::get(worker, &"postMessage".into()).ok()?.dyn_into().ok()?;
-    post.call1(worker, &message).ok().map(drop)
+    let post: Function = Reflect::get(&worker, &"postMessage".into()).ok()?.dyn_into().ok()?;
+    post.call1(&worker, &message).ok().map(drop)
 }
 
 fn object(of: &JsValue, name: &str) -> Option<JsValue> {
