@@ -7,13 +7,46 @@ use crate::report::{Header, Report};
 use crate::solve::AffineMap;
 
 /// Size limit in bytes; maps beyond it are measured again.
-const ROOM: usize = 128 << 20;
+const ROOM: usize = 64 << 20;
 
 /// The maps of the last measurement, by block.
 #[derive(Debug, Default)]
 pub struct MapCache {
     measured: Option<Report>,
-    maps: BTreeMap<usize, AffineMap>,
+    maps: BTreeMap<usize, CachedMap>,
+}
+
+/// A map with the digits that a device takes of it, in half the memory.
+#[derive(Debug)]
+struct CachedMap {
+    /// W ⊙ σ, row-major d_in × d_out.
+    scaled: Vec<f32>,
+    mean_x: Vec<f64>,
+    deviation_x: Vec<f64>,
+    mean_y: Vec<f64>,
+}
+
+impl CachedMap {
+    fn of(MapDump { weight, mean_x, deviation_x, mean_y, .. }: &MapDump) -> Self {
+        let rows = weight.chunks_exact(mean_y.len()).zip(deviation_x);
+        let scaled =
+            rows.flat_map(|(row, deviation)| row.iter().map(move |weight| (weight * deviation) as f32)).collect();
+        Self { scaled, mean_x: mean_x.clone(), deviation_x: deviation_x.clone(), mean_y: mean_y.clone() }
+    }
+
+    fn bytes(&self) -> usize {
+        4 * self.scaled.len() + 8 * (2 * self.mean_x.len() + self.mean_y.len())
+    }
+
+    /// A map of which a device gets the same numbers.
+    fn affine(&self) -> AffineMap {
+        let Self { scaled, mean_x, deviation_x, mean_y } = self;
+        let rows = scaled.chunks_exact(mean_y.len()).zip(deviation_x);
+        let weight =
+            rows.flat_map(|(row, deviation)| row.iter().map(move |weight| f64::from(*weight) / deviation)).collect();
+        let (mean_x, deviation_x, mean_y) = (mean_x.clone(), deviation_x.clone(), mean_y.clone());
+        AffineMap { rank: mean_x.len(), weight, mean_x, deviation_x, mean_y }
+    }
 }
 
 impl MapCache {
@@ -29,10 +62,9 @@ impl MapCache {
     }
 
     fn keep(&mut self, dump: &MapDump) {
-        let bytes = |map: &AffineMap| 8 * (map.weight.len() + 2 * map.mean_x.len() + map.mean_y.len());
-        let map = AffineMap::from(dump);
-        let held: usize = self.maps.values().map(bytes).sum();
-        if held + bytes(&map) <= ROOM {
+        let map = CachedMap::of(dump);
+        let held: usize = self.maps.values().map(CachedMap::bytes).sum();
+        if held + map.bytes() <= ROOM {
             self.maps.insert(dump.block, map);
         }
     }
@@ -40,7 +72,7 @@ impl MapCache {
     /// The maps of `blocks`, in their order, if they match `header`; `None` if one is missing.
     pub(super) fn of(&self, header: &Header, blocks: &[usize]) -> Option<Vec<(usize, AffineMap)>> {
         self.measured.as_ref().filter(|known| known.is_continued_by(header))?;
-        blocks.iter().map(|block| Some((*block, self.maps.get(block)?.clone()))).collect()
+        blocks.iter().map(|block| Some((*block, self.maps.get(block)?.affine()))).collect()
     }
 }
 
@@ -85,12 +117,27 @@ mod tests {
     }
 
     #[test]
+    fn a_device_gets_the_same_numbers_of_a_cached_map() {
+        let mut random = crate::platform::random::Random::new(3);
+        let mut some = |len: usize| (0..len).map(|_| random.normal().abs() + 1e-3).collect::<Vec<f64>>();
+        let (weight, mean_x, deviation_x, mean_y) = (some(600), some(30), some(30), some(20));
+        let dump = MapDump { block: 0, healed: None, weight, bias: some(20), mean_x, deviation_x, mean_y };
+        let (map, cached) = (AffineMap::from(&dump), CachedMap::of(&dump).affine());
+        let scaled = |map: &AffineMap| -> Vec<f32> {
+            let rows = map.weight.chunks_exact(20).zip(&map.deviation_x);
+            rows.flat_map(|(row, deviation)| row.iter().map(move |weight| (weight * deviation) as f32)).collect()
+        };
+        assert_eq!(scaled(&map), scaled(&cached));
+        assert_eq!((map.mean_x, map.deviation_x, map.mean_y), (cached.mean_x, cached.deviation_x, cached.mean_y));
+    }
+
+    #[test]
     fn no_more_is_kept_than_there_is_room_for() {
         let mut kept = MapCache::default();
         kept.receive(&Event::Started(Box::new(header("a"))));
-        // Four numbers of eight bytes per input, and a few.
+        // Two numbers of four bytes and two of eight per input, and a few.
         for block in 0..3 {
-            kept.receive(&map(block, ROOM / 8 / 4 / 2 - 8));
+            kept.receive(&map(block, ROOM / 24 / 2 - 8));
         }
         assert!(kept.of(&header("a"), &[0, 1]).is_some() && kept.of(&header("a"), &[2]).is_none());
     }
