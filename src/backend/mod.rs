@@ -281,6 +281,13 @@ pub trait Backend {
     /// ‖b − a‖/‖a‖ of every row, `(rows, 1)`; 0 where both are 0.
     fn row_distance_ratios(&self, a: &Self::Tensor, b: &Self::Tensor) -> Result<Self::Tensor>;
 
+    /// ‖a − b‖² of every row, `(rows, 1)`; b has the shape of a, or one row that is taken from all.
+    fn row_squared_distances(&self, a: &Self::Tensor, b: &Self::Tensor) -> Result<Self::Tensor>;
+
+    /// Σ a ⊙ b over the rows of every window of `seq_len` rows but its first `skip`, `(windows, cols)`; equal shapes, of
+    /// whole windows.
+    fn window_products(&self, a: &Self::Tensor, b: &Self::Tensor, seq_len: usize, skip: usize) -> Result<Self::Tensor>;
+
     /// −log softmax(logits) at the target of every row, natural logarithm, `(rows, 1)`; targets are below `cols`.
     fn next_token_nll(&self, logits: &Self::Tensor, targets: &[u32]) -> Result<Self::Tensor>;
 

@@ -1,6 +1,7 @@
 //! Confidence intervals by resampling windows, and the influence of each window: rows of one window depend on each other,
 //! windows hardly do (docs/measures.md, section 2).
 
+use crate::platform::parallel;
 use crate::platform::random::Random;
 use crate::report::{BlockReport, INFLUENCE_DIGITS, Interval, finite, rounded};
 
@@ -68,7 +69,7 @@ impl Resamples {
             counts.iter().zip(values).map(|(count, value)| f64::from(*count) * value).sum()
         };
         let of = |counts: &[u16]| finite(statistic(std::array::from_fn(|at| sum(counts, &sums[at]))));
-        self.quantiles(of)
+        quantiles(self.each().into_iter().map(of).collect::<Option<_>>()?)
     }
 
     /// The interval of the smallest rank that keeps a `share` of R² (docs/measures.md, section 3), given of every window
@@ -81,7 +82,7 @@ impl Resamples {
         }
         let [errors, totals] = joined([errors, totals], self.joined);
         let units: Vec<Vec<f64>> = gains.chunks(ranks * self.joined).map(|unit| column_sums(unit, ranks)).collect();
-        self.quantiles(|counts| {
+        let rank = |counts: &&[u16]| {
             let mut left = vec![0.0; ranks];
             let (mut error, mut total) = (0.0, 0.0);
             for (at, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -98,17 +99,21 @@ impl Resamples {
                 beyond <= most
             };
             Some((1 + left.iter().position(keeps)?) as f64)
-        })
+        };
+        quantiles(parallel::map(&self.each(), rank).into_iter().collect::<Option<_>>()?)
     }
 
-    /// Quantiles of a statistic of the resamples, which gets the number of times that every unit occurs.
-    fn quantiles(&self, statistic: impl Fn(&[u16]) -> Option<f64>) -> Option<Interval> {
-        let units = self.windows.div_ceil(self.joined).max(1);
-        let mut values: Vec<f64> = self.counts.chunks_exact(units).map(statistic).collect::<Option<_>>()?;
-        values.sort_by(f64::total_cmp);
-        let tail = (values.len() as f64 * TAIL) as usize;
-        Some(Interval { low: *values.get(tail)?, high: *values.iter().rev().nth(tail)? })
+    /// Of each resample the number of times that every unit occurs.
+    fn each(&self) -> Vec<&[u16]> {
+        self.counts.chunks_exact(self.windows.div_ceil(self.joined).max(1)).collect()
     }
+}
+
+/// The interval between the quantiles of a statistic over the resamples; `None` if there are none.
+fn quantiles(mut values: Vec<f64>) -> Option<Interval> {
+    values.sort_by(f64::total_cmp);
+    let tail = (values.len() as f64 * TAIL) as usize;
+    Some(Interval { low: *values.get(tail)?, high: *values.iter().rev().nth(tail)? })
 }
 
 /// The influence of each unit on a statistic by the jackknife: (U − 1) times the statistic of all U units minus that

@@ -367,6 +367,51 @@ fn row_distance_ratios_are_relative_to_the_first() {
 }
 
 #[test]
+fn row_squared_distances_are_from_the_same_row_or_the_only_one() {
+    with_device(poisoned(), async |gpu| {
+        for (rows, cols) in ROW_SHAPES {
+            let mut random = Random::new(15);
+            let a = random.values(rows * cols);
+            for of_b in [rows, 1] {
+                let b = random.values(of_b * cols);
+                let square = |(row, a): (usize, &[f64])| {
+                    let b = &wide(&b)[row % of_b * cols..][..cols];
+                    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>()
+                };
+                let expected: Vec<f64> = wide(&a).chunks(cols).enumerate().map(square).collect();
+                let found = gpu.row_squared_distances(&upload(gpu, rows, cols, &a), &upload(gpu, of_b, cols, &b));
+                let tolerance = |i: usize| EPS * (4.0 + cols as f64) * expected[i];
+                assert_close("row_squared_distances", &gpu.read(&found.unwrap()).await.unwrap(), &expected, tolerance);
+            }
+        }
+    });
+}
+
+#[test]
+fn window_products_are_sums_over_counted_rows() {
+    with_device(poisoned(), async |gpu| {
+        for (windows, seq_len, skip, cols) in
+            [(1, 1, 0, 1), (3, 4, 1, 70), (300, 2, 0, 65), (2, 128, 3, 33), (2, 5, 5, 3)]
+        {
+            let mut random = Random::new(16);
+            let [a, b] = [(); 2].map(|()| random.values(windows * seq_len * cols));
+            let (mut expected, mut sizes) = (vec![0.0; windows * cols], vec![0.0; windows * cols]);
+            for (i, (a, b)) in wide(&a).iter().zip(wide(&b)).enumerate() {
+                let (row, col) = (i / cols, i % cols);
+                if row % seq_len >= skip {
+                    expected[row / seq_len * cols + col] += a * b;
+                    sizes[row / seq_len * cols + col] += (a * b).abs();
+                }
+            }
+            let [a, b] = [a, b].map(|values| upload(gpu, windows * seq_len, cols, &values));
+            let found = gpu.window_products(&a, &b, seq_len, skip).unwrap();
+            let tolerance = |i: usize| EPS * (2.0 + seq_len as f64) * sizes[i];
+            assert_close("window_products", &gpu.read(&found).await.unwrap(), &expected, tolerance);
+        }
+    });
+}
+
+#[test]
 fn next_token_nll_is_the_negative_log_softmax_at_the_target() {
     for &reduction in Reduction::ALL {
         with_device(Options { reduction: Some(reduction), ..poisoned() }, async |gpu| {
@@ -418,6 +463,10 @@ fn wrong_shapes_are_errors() {
             gpu.gated(&a, &b, Activation::Relu),
             gpu.row_cosines(&a, &b),
             gpu.row_distance_ratios(&a, &b),
+            gpu.row_squared_distances(&a, &b),
+            gpu.window_products(&a, &b, 1, 0),
+            gpu.window_products(&a, &a, 3, 0),
+            gpu.window_products(&a, &a, 1, 2),
             gpu.next_token_nll(&a, &[0]),
             gpu.next_token_nll(&a, &[0, 3]),
             gpu.upload("short", straightedge::backend::Shape::new(2, 2), &[0.0; 3]),

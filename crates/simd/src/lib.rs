@@ -9,6 +9,6 @@ mod loops;
 mod panels;
 mod tiles;
 
-pub use loops::{Curve, add_bias, layer_norm, rms_norm, softmax};
+pub use loops::{Curve, add_bias, add_products, cosine, layer_norm, rms_norm, softmax, squared_distance};
 pub use panels::{Columns, Pack, Panel, across};
 pub use tiles::{PANEL, Product, Row, STRIPE, Tile};

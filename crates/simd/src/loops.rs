@@ -107,6 +107,30 @@ for_widest_vectors! {
     }
 }
 
+for_widest_vectors! {
+    /// a·b/(‖a‖·‖b‖); 0 where a or b is 0.
+    pub fn cosine(a: &[f32], b: &[f32]) -> f32 {
+        let norms = sum(a, |a| a * a).sqrt() * sum(b, |b| b * b).sqrt();
+        sum_of_pairs(a, b, |a, b| a * b) / norms.max(f32::MIN_POSITIVE)
+    }
+}
+
+for_widest_vectors! {
+    /// ‖a − b‖².
+    pub fn squared_distance(a: &[f32], b: &[f32]) -> f32 {
+        sum_of_pairs(a, b, |a, b| (a - b) * (a - b))
+    }
+}
+
+for_widest_vectors! {
+    /// Adds a ⊙ b of every row to `sums`; rows have the width of `sums`.
+    pub fn add_products(a: &[f32], b: &[f32], sums: &mut [f32]) -> () {
+        for (a, b) in a.chunks_exact(sums.len()).zip(b.chunks_exact(sums.len())) {
+            sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
+        }
+    }
+}
+
 #[inline(always)]
 fn gelu(x: f32) -> f32 {
     (libm::erff(x * std::f32::consts::FRAC_1_SQRT_2) + 1.0) * 0.5 * x
@@ -161,6 +185,18 @@ fn sum(values: &[f32], f: impl Fn(f32) -> f32) -> f32 {
         parts.iter_mut().zip(eight).for_each(|(part, value)| *part += f(*value));
     }
     parts.iter_mut().zip(rest).for_each(|(part, value)| *part += f(*value));
+    parts.iter().sum()
+}
+
+/// Σf(a, b) in eight partial sums.
+#[inline(always)]
+fn sum_of_pairs(a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
+    let ((eights, rest), (other_eights, other_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut parts = [0.0f32; 8];
+    for (eight, other) in eights.iter().zip(other_eights) {
+        parts.iter_mut().zip(eight.iter().zip(other)).for_each(|(part, (a, b))| *part += f(*a, *b));
+    }
+    parts.iter_mut().zip(rest.iter().zip(other_rest)).for_each(|(part, (a, b))| *part += f(*a, *b));
     parts.iter().sum()
 }
 

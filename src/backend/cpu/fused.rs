@@ -106,6 +106,55 @@ fn map_by(a: &Tensor, b: &Tensor, len: usize, f: impl Fn(&[f32], &[f32], &mut [f
     Tensor::from_vec(result, a.shape(), &Device::Cpu)
 }
 
+/// Cosine of every row of a with the same row of b; 0 where a row is 0.
+pub(super) fn row_cosines(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    by_row(a, b, loops::cosine)
+}
+
+/// ‖a − b‖² of every row; b may have one row for all.
+pub(super) fn row_squared_distances(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    by_row(a, b, loops::squared_distance)
+}
+
+/// f of every row of a with the same row of b, or with the only one; `(rows, 1)`.
+fn by_row(a: &Tensor, b: &Tensor, f: fn(&[f32], &[f32]) -> f32) -> Result<Tensor> {
+    let (rows, cols) = a.dims2()?;
+    if b.dims() != [rows, cols] && b.dims() != [1, cols] {
+        return Err(candle_core::Error::Msg(format!("rows of {:?} with rows of {:?}", a.dims(), b.dims())));
+    }
+    let step = if b.dim(0)? == 1 { 0 } else { cols };
+    let len = (CHUNK / cols.max(1)).max(1);
+    let mut result = zeros(rows);
+    with_values(a, |a| {
+        with_values(b, |b| {
+            for_chunks(&mut result, len, |index, results| {
+                for (row, result) in (index * len..).zip(results) {
+                    *result = f(&a[row * cols..][..cols], &b[row * step..][..cols]);
+                }
+            });
+        })
+    })??;
+    Tensor::from_vec(result, (rows, 1), &Device::Cpu)
+}
+
+/// Σ a ⊙ b over the rows of every window but its first `skip`.
+pub(super) fn window_products(a: &Tensor, b: &Tensor, seq_len: usize, skip: usize) -> Result<Tensor> {
+    let (rows, cols) = a.dims2()?;
+    if b.dims() != a.dims() || skip > seq_len || !rows.is_multiple_of(seq_len) {
+        return Err(candle_core::Error::Msg(format!("windows of {seq_len} of {:?} and {:?}", a.dims(), b.dims())));
+    }
+    let mut result = zeros(rows / seq_len * cols);
+    with_values(a, |a| {
+        with_values(b, |b| {
+            for_chunks(&mut result, cols, |window, sums| {
+                let counted = (window * seq_len + skip) * cols..(window + 1) * seq_len * cols;
+                loops::add_products(&a[counted.clone()], &b[counted], sums);
+            });
+        })
+    })??;
+    Tensor::from_vec(result, (rows / seq_len, cols), &Device::Cpu)
+}
+
 fn values(tensor: &Tensor) -> Result<Vec<f32>> {
     with_values(tensor, <[f32]>::to_vec)
 }
@@ -185,6 +234,50 @@ mod tests {
             }
             let none = activation(&tensor(&[f32::NAN], 1, 1), which).expect("is here").expect("y");
             assert!(numbers(&none)[0].is_nan(), "{which:?}");
+        }
+    }
+
+    #[test]
+    fn cosines_and_distances_of_rows_are_those_composed_in_f64() {
+        let mut random = crate::platform::random::Random::new(6);
+        for (rows, cols) in [(1, 1), (3, 7), (50, 768), (30, 1001)] {
+            let mut a = random.values(rows * cols);
+            a[..cols].fill(0.0);
+            let (a, b) = (tensor(&a, rows, cols), tensor(&random.values(rows * cols), rows, cols));
+            let wide = |x: &Tensor| x.to_dtype(DType::F64).expect("x");
+            let cosines = composed::row_cosines(&wide(&a), &wide(&b)).expect("cosines");
+            close(&row_cosines(&a, &b).expect("cosines"), &cosines, 1e-6);
+            for b in [&b, &b.narrow(0, rows - 1, 1).expect("a row")] {
+                let squares = wide(&a).broadcast_sub(&wide(b)).and_then(|rest| rest.sqr()?.sum_keepdim(1));
+                close(&row_squared_distances(&a, b).expect("distances"), &squares.expect("distances"), 1e-6);
+            }
+        }
+        let (two, three) = (tensor(&[0.0; 4], 2, 2), tensor(&[0.0; 6], 3, 2));
+        assert!(row_cosines(&two, &three).is_err() && row_squared_distances(&two, &three).is_err());
+    }
+
+    #[test]
+    fn products_of_windows_are_those_composed_in_f64() {
+        let mut random = crate::platform::random::Random::new(7);
+        for (windows, seq_len, skip, cols) in [(1, 1, 0, 1), (3, 4, 1, 70), (2, 128, 0, 33), (2, 5, 5, 3)] {
+            let shape = (windows * seq_len, cols);
+            let [a, b] = [(); 2].map(|()| tensor(&random.values(shape.0 * cols), shape.0, cols));
+            let wide = |x: &Tensor| x.to_dtype(DType::F64).expect("x");
+            let products = (wide(&a) * wide(&b)).and_then(|all| all.reshape((windows, seq_len, cols)));
+            let expected = products.and_then(|all| all.narrow(1, skip, seq_len - skip)?.sum(1)).expect("sums");
+            let found = window_products(&a, &b, seq_len, skip).expect("sums");
+            // Up to 128 roundings of sums of a few units.
+            close(&found, &expected, 1e-5);
+        }
+        let six = tensor(&[0.0; 6], 6, 1);
+        assert!(window_products(&six, &six, 4, 0).is_err() && window_products(&six, &six, 2, 3).is_err());
+    }
+
+    /// Fails unless the tensors have one shape, and elements as close to each other, or as close for their size.
+    fn close(found: &Tensor, expected: &Tensor, tolerance: f64) {
+        assert_eq!(found.dims(), expected.dims());
+        for (found, expected) in numbers(found).iter().zip(numbers(expected)) {
+            assert!((found - expected).abs() <= tolerance * expected.abs().max(1.0), "{found} for {expected}");
         }
     }
 

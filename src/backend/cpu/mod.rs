@@ -169,13 +169,32 @@ impl Backend for CpuBackend {
     }
 
     fn row_cosines(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-        run("row_cosines", || composed::row_cosines(a, b))
+        run("row_cosines", || if fused::fits(&[a, b]) { fused::row_cosines(a, b) } else { composed::row_cosines(a, b) })
     }
 
     fn row_distance_ratios(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         run("row_distance_ratios", || {
             let norm = |x: &Tensor| x.sqr()?.sum_keepdim(D::Minus1)?.sqrt();
             norm(&(b - a)?)? / norm(a)?.maximum(f64::from(f32::MIN_POSITIVE))?
+        })
+    }
+
+    fn row_squared_distances(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        run("row_squared_distances", || {
+            if fused::fits(&[a, b]) {
+                return fused::row_squared_distances(a, b);
+            }
+            a.broadcast_sub(b)?.sqr()?.sum_keepdim(D::Minus1)
+        })
+    }
+
+    fn window_products(&self, a: &Tensor, b: &Tensor, seq_len: usize, skip: usize) -> Result<Tensor> {
+        run("window_products", || {
+            if fused::fits(&[a, b]) {
+                return fused::window_products(a, b, seq_len, skip);
+            }
+            let (rows, cols) = a.dims2()?;
+            (a * b)?.reshape((rows / seq_len, seq_len, cols))?.narrow(1, skip, seq_len - skip)?.sum(1)
         })
     }
 

@@ -10,8 +10,9 @@ use super::dispatch::{check, equal};
 use super::gram::{self, GpuGram};
 use super::kernels::rows::{LAYER_NORM, NEXT_TOKEN_NLL, NormParams, RMS_NORM};
 use super::kernels::{
-    ACTIVATIONS, ADAM, ActivationParams, AdamParams, COMBINE, CombineParams, GATHER, GELU_GRADIENT, GatherParams,
-    ROTATE, ROW_COSINES, ROW_DISTANCE_RATIOS, RotateParams, RowsParams, STANDARDISE, TRANSPOSE,
+    ACTIVATIONS, ADAM, ActivationParams, AdamParams, COMBINE, CombineParams, DistanceParams, GATHER, GELU_GRADIENT,
+    GatherParams, ROTATE, ROW_COSINES, ROW_DISTANCE_RATIOS, ROW_SQUARED_DISTANCES, RotateParams, RowsParams,
+    STANDARDISE, TRANSPOSE, WINDOW_PRODUCTS, WindowParams,
 };
 use super::{matmul, packed};
 use crate::backend::{
@@ -240,6 +241,31 @@ impl Backend for GpuBackend {
         let out = self.output("distance ratios", Shape::new(a.shape.rows, 1))?;
         let params = RowsParams { rows: a.shape.rows as u32, cols: a.shape.cols as u32 };
         self.by_row(&ROW_DISTANCE_RATIOS, &params, &[a.buffer()?, b.buffer()?, out.buffer()?], a.shape);
+        Ok(out)
+    }
+
+    fn row_squared_distances(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        equal(
+            "row_squared_distances",
+            b.shape,
+            Shape::new(if b.shape.rows == 1 { 1 } else { a.shape.rows }, a.shape.cols),
+        )?;
+        let out = self.output("squared distances", Shape::new(a.shape.rows, 1))?;
+        let step = if b.shape.rows == 1 { 0 } else { b.shape.cols as u32 };
+        let params = DistanceParams { rows: a.shape.rows as u32, cols: a.shape.cols as u32, step };
+        self.by_row(&ROW_SQUARED_DISTANCES, &params, &[a.buffer()?, b.buffer()?, out.buffer()?], a.shape);
+        Ok(out)
+    }
+
+    fn window_products(&self, a: &Tensor, b: &Tensor, seq_len: usize, skip: usize) -> Result<Tensor> {
+        equal("window_products", b.shape, a.shape)?;
+        let fits = skip <= seq_len && a.shape.rows.is_multiple_of(seq_len);
+        check(fits, "window_products", || format!("{} rows are no windows of {seq_len}", a.shape.rows))?;
+        let sums = Shape::new(a.shape.rows / seq_len, a.shape.cols);
+        let out = self.output("sums of windows", sums)?;
+        let [windows, cols, seq_len, skip] = [sums.rows, sums.cols, seq_len, skip].map(|count| count as u32);
+        let params = WindowParams { windows, cols, seq_len, skip };
+        self.by_column(&WINDOW_PRODUCTS, &params, &[a.buffer()?, b.buffer()?, out.buffer()?], sums);
         Ok(out)
     }
 

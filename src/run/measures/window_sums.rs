@@ -1,7 +1,7 @@
 //! Sums over the rows of every held-out window: what a prediction leaves of y, and how its directions follow. Intervals
 //! and influences are statistics of them.
 
-use crate::backend::{Activation, Backend, Shape};
+use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::job::Protocol;
 use crate::report::{BlockReport, finite};
@@ -11,41 +11,30 @@ use crate::stats::bootstrap::Resamples;
 /// Number of values of [`RowScores::of`].
 pub(super) const SCORES: usize = 4;
 
-/// Cosines and squares of rows, summed over their features on the device.
+/// Cosines and squared lengths of rows, computed on the device.
 pub(super) struct RowScores<T> {
     /// Held-out means.
     means: T,
     /// Their mean, for every feature.
     grand: T,
-    ones: T,
 }
 
 impl<T: Clone> RowScores<T> {
     /// Scores of rows with these held-out means.
     pub(super) fn new<B: Backend<Tensor = T>>(backend: &B, means: &[f64]) -> Result<Self> {
-        let shape = Shape::new(1, means.len());
         let grand = means.iter().sum::<f64>() / means.len() as f64;
-        let row = |values: Vec<f32>| backend.upload("held-out means", shape, &values);
+        let row = |values: Vec<f32>| backend.upload("held-out means", Shape::new(1, means.len()), &values);
         Ok(Self {
             means: row(means.iter().map(|&mean| mean as f32).collect())?,
             grand: row(vec![grand as f32; means.len()])?,
-            ones: row(vec![1.0; means.len()])?,
         })
     }
 
     /// Of every row the cosine of ŷ and y, and the squared length of y − ŷ, of y about the held-out means, and of y
     /// about one mean for all features; `(rows, 1)` each.
     pub(super) fn of<B: Backend<Tensor = T>>(&self, backend: &B, y: &T, predicted: &T) -> Result<[T; SCORES]> {
-        let about = |mean: &T| backend.standardise(y, mean, &self.ones);
-        let rests = [backend.combine(y, 1.0, predicted, -1.0)?, about(&self.means)?, about(&self.grand)?];
-        let [errors, totals, scalar_totals] = rests.map(|rest| {
-            // Squares are those of the positive part and of the negative part.
-            let negative = backend.combine(&rest, -0.5, &rest, -0.5)?;
-            let parts = [&rest, &negative].map(|part| backend.activation(part, Activation::ReluSquared));
-            let [up, down] = parts;
-            backend.linear(&backend.add(&up?, &down?)?, &self.ones, None)
-        });
-        Ok([backend.row_cosines(predicted, y)?, errors?, totals?, scalar_totals?])
+        let squares = |from| backend.row_squared_distances(y, from);
+        Ok([backend.row_cosines(predicted, y)?, squares(predicted)?, squares(&self.means)?, squares(&self.grand)?])
     }
 }
 
@@ -153,16 +142,8 @@ impl<'a, T: Clone> RankGains<'a, T> {
             backend.linear(&centred, &self.directions, None)
         };
         let (own, actual) = (coordinates(predicted)?, coordinates(y)?);
-        let rest = backend.combine(&actual, 2.0, &own, -1.0)?;
-        let gains = backend.gated(&own, &rest, Activation::Identity)?;
-        let rows = backend.shape(y).rows;
-        let windows = rows / self.protocol.seq_len;
-        let mut counted = vec![0.0; windows * rows];
-        for (window, counted) in counted.chunks_exact_mut(rows).enumerate() {
-            let first = window * self.protocol.seq_len;
-            counted[first + self.protocol.skip_positions..first + self.protocol.seq_len].fill(1.0);
-        }
-        let counted = backend.upload("counted rows", Shape::new(windows, rows), &counted)?;
-        backend.linear(&counted, &backend.transpose(&gains)?, None)
+        let Protocol { seq_len, skip_positions, .. } = *self.protocol;
+        let sums = |of: &T| backend.window_products(&own, of, seq_len, skip_positions);
+        backend.combine(&sums(&actual)?, 2.0, &sums(&own)?, -1.0)
     }
 }

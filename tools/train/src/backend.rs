@@ -184,6 +184,14 @@ impl Backend for TrainingBackend {
         self.plain.row_distance_ratios(a, b)
     }
 
+    fn row_squared_distances(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        self.plain.row_squared_distances(a, b)
+    }
+
+    fn window_products(&self, a: &Tensor, b: &Tensor, seq_len: usize, skip: usize) -> Result<Tensor> {
+        self.plain.window_products(a, b, seq_len, skip)
+    }
+
     fn transpose(&self, x: &Tensor) -> Result<Tensor> {
         self.plain.transpose(x)
     }

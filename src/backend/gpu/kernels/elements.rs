@@ -8,6 +8,14 @@ use super::kernel::{
 use super::products::TILES;
 
 params!(
+    /// Parameters of [`ROW_SQUARED_DISTANCES`].
+    DistanceParams { rows: u32, cols: u32, step: u32 }
+);
+params!(
+    /// Parameters of [`WINDOW_PRODUCTS`].
+    WindowParams { windows: u32, cols: u32, seq_len: u32, skip: u32 }
+);
+params!(
     /// Parameters of [`GATHER`].
     GatherParams { count: u32, cols: u32, first_row: u32, rows: u32 }
 );
@@ -146,6 +154,18 @@ kernel!(
     workgroup ROWS, overrides ROWS_OVERRIDE
 );
 kernel!(
+    /// Squared distances between rows.
+    ROW_SQUARED_DISTANCES = "row_squared_distances.wgsl" "row_squared_distances" (DistanceParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "out")]
+    workgroup ROWS, overrides ROWS_OVERRIDE
+);
+kernel!(
+    /// Sums of products over windows.
+    WINDOW_PRODUCTS = "window_products.wgsl" "window_products" (WindowParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "out")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
     /// xᵀ.
     TRANSPOSE = "transpose.wgsl" "transpose_rows" (RowsParams)
     bindings [read(1, "x"), read_write(2, "out")]
@@ -198,6 +218,8 @@ pub(super) static KERNELS: &[&Kernel] = &[
     &STANDARDISE,
     &ROW_COSINES,
     &ROW_DISTANCE_RATIOS,
+    &ROW_SQUARED_DISTANCES,
+    &WINDOW_PRODUCTS,
     &TRANSPOSE,
     &COMBINE,
     &GELU_GRADIENT,
