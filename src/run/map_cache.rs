@@ -28,9 +28,10 @@ struct CachedMap {
 
 impl CachedMap {
     fn of(MapDump { weight, mean_x, deviation_x, mean_y, .. }: &MapDump) -> Self {
-        let rows = weight.chunks_exact(mean_y.len()).zip(deviation_x);
-        let scaled =
-            rows.flat_map(|(row, deviation)| row.iter().map(move |weight| (weight * deviation) as f32)).collect();
+        let mut scaled = Vec::with_capacity(weight.len());
+        for (row, deviation) in weight.chunks_exact(mean_y.len()).zip(deviation_x) {
+            scaled.extend(row.iter().map(|weight| (weight * deviation) as f32));
+        }
         Self { scaled, mean_x: mean_x.clone(), deviation_x: deviation_x.clone(), mean_y: mean_y.clone() }
     }
 
@@ -41,9 +42,10 @@ impl CachedMap {
     /// A map of which a device gets the same numbers.
     fn affine(&self) -> AffineMap {
         let Self { scaled, mean_x, deviation_x, mean_y } = self;
-        let rows = scaled.chunks_exact(mean_y.len()).zip(deviation_x);
-        let weight =
-            rows.flat_map(|(row, deviation)| row.iter().map(move |weight| f64::from(*weight) / deviation)).collect();
+        let mut weight = Vec::with_capacity(scaled.len());
+        for (row, deviation) in scaled.chunks_exact(mean_y.len()).zip(deviation_x) {
+            weight.extend(row.iter().map(|weight| f64::from(*weight) / deviation));
+        }
         let (mean_x, deviation_x, mean_y) = (mean_x.clone(), deviation_x.clone(), mean_y.clone());
         AffineMap { rank: mean_x.len(), weight, mean_x, deviation_x, mean_y }
     }

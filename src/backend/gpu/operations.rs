@@ -245,13 +245,9 @@ impl Backend for GpuBackend {
     }
 
     fn row_squared_distances(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-        equal(
-            "row_squared_distances",
-            b.shape,
-            Shape::new(if b.shape.rows == 1 { 1 } else { a.shape.rows }, a.shape.cols),
-        )?;
+        let (rows_of_b, step) = if b.shape.rows == 1 { (1, 0) } else { (a.shape.rows, a.shape.cols as u32) };
+        equal("row_squared_distances", b.shape, Shape::new(rows_of_b, a.shape.cols))?;
         let out = self.output("squared distances", Shape::new(a.shape.rows, 1))?;
-        let step = if b.shape.rows == 1 { 0 } else { b.shape.cols as u32 };
         let params = DistanceParams { rows: a.shape.rows as u32, cols: a.shape.cols as u32, step };
         self.by_row(&ROW_SQUARED_DISTANCES, &params, &[a.buffer()?, b.buffer()?, out.buffer()?], a.shape);
         Ok(out)
