@@ -60,16 +60,26 @@ visit('what is stored of the lesson and is none is passed over', {
 visit('a replay that fails leaves the report that it began with', { webgpu: false, query: { model: 'calibration', rows: '1280' }, shim: '0' }, async (app) => {
   const saved = await app.measure();
   await app.afresh();
-  await app.element('report-file').setInputFiles({
-    name: 'report.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(saved)),
+  const open = (report) => app.element('report-file').setInputFiles({
+    name: 'report.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(report)),
   });
+  await open(saved);
   await app.element('replay').waitFor();
+  // As many others as are kept, so that the replay makes room for the report that it began with.
+  const others = app.element('overlay-select').locator('option');
+  for (let number = 0; number < 20; number += 1) {
+    await open({ ...saved, model: { ...saved.model, id: `other ${number}` } });
+    await others.filter({ hasText: `other ${number}` }).first().waitFor({ state: 'attached' });
+  }
+  const kept = await others.allInnerTexts();
   await app.page.route('**/models/calibration/model.safetensors*', (route) => route.fulfill({ status: 404, body: 'gone' }));
   await app.element('replay').click();
   await app.element('error').waitFor();
   assert.match(await app.error(), /model\.safetensors/);
   assert.equal(await app.element('row-0').count(), 1, 'the report is there');
   assert.equal((await app.report()).blocks.length, saved.blocks.length);
+  assert.ok(kept.length >= 20, `${kept.length} are kept`);
+  assert.deepEqual(await others.allInnerTexts(), kept, 'the same are kept');
   await app.page.unroute('**/models/calibration/model.safetensors*');
   await app.order(app.element('replay'));
   assert.equal(await app.ended(), 'finished');

@@ -34,7 +34,7 @@ impl Session {
             self.complaint.set(Some(error));
         }
         self.show(run);
-        self.kept.update(|all| all.truncate(kept));
+        self.kept.set(kept);
         self.ordered.set_value(None);
         self.can_extend.set(false);
     }

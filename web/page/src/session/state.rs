@@ -108,9 +108,9 @@ pub(crate) struct Session {
     pub(crate) guide: Guide,
     /// The kind of history entry for the current state.
     pub(super) entry: StoredValue<Entry>,
-    /// The result that a repeated measurement has replaced, until that has results of its own, and the number of
-    /// measurements kept before.
-    pub(super) replaced: StoredValue<Option<(Run, usize)>, LocalStorage>,
+    /// The result that a repeated measurement has replaced, until that has results of its own, and the measurements
+    /// kept before.
+    pub(super) replaced: StoredValue<Option<(Run, Vec<KeptMeasurement>)>, LocalStorage>,
     /// Order and file handles of the measurement shown.
     pub(super) ordered: StoredValue<Option<(Order, Vec<File>)>, LocalStorage>,
     /// Number of the latest order or preview.
