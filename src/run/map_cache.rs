@@ -6,8 +6,8 @@ use crate::event::{Event, MapDump};
 use crate::report::{Header, Report};
 use crate::solve::AffineMap;
 
-/// Size limit in bytes; maps beyond it are measured again.
-const ROOM: usize = 64 << 20;
+/// Size limit in bytes, enough for the maps of the smallest GPT-2; maps beyond it are measured again.
+const ROOM: usize = 32 << 20;
 
 /// The maps of the last measurement, by block.
 #[derive(Debug, Default)]
