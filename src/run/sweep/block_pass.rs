@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::iter::repeat_n;
 use std::mem::take;
 use std::ops::Range;
 use std::rc::Rc;
@@ -31,7 +32,7 @@ const IN_FLIGHT: usize = 4;
 pub(super) struct BlockPass<'p, 'a, B: Backend> {
     sweep: &'p Sweep<'a, B>,
     index: usize,
-    block: &'p Rc<Block<B::Tensor>>,
+    block: Rc<Block<B::Tensor>>,
     is_measured: bool,
     keeps: &'p KeepPolicy,
     meter: &'p StageMeter,
@@ -63,7 +64,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
     /// A pass through the block `index`.
     pub(super) fn new(
         sweep: &'p Sweep<'a, B>,
-        (index, block): (usize, &'p Rc<Block<B::Tensor>>),
+        (index, block): (usize, Rc<Block<B::Tensor>>),
         keeps: &'p KeepPolicy,
         meter: &'p StageMeter,
     ) -> Self {
@@ -89,10 +90,11 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         let (first, rest) = own.split_at(own.len().min(1));
         self.run_here(first, &mut sums).await?;
         let scales = sums.as_ref().and_then(|sums| sums.scales().cloned());
+        // The workers first: in memory, a batch here runs to its end before anything else is polled.
         let on_workers = self.run_on_workers(workers, &others, scales);
-        let ((), found) = try_join(self.run_here(rest, &mut sums), on_workers).await?;
-        for moments in found {
-            sums.iter_mut().for_each(|sums| sums.merge(moments.clone()));
+        let (found, ()) = try_join(on_workers, self.run_here(rest, &mut sums)).await?;
+        if let Some(sums) = &mut sums {
+            found.into_iter().for_each(|moments| sums.merge(moments));
         }
         let (rows, next) = self.finished.take().into_iter().flatten().unzip();
         *stream = next;
@@ -113,7 +115,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         for &at in share {
             let Some(place) = self.entering.borrow_mut()[at].take() else { continue };
             let batch = &source.reading.batches[at];
-            let passed = source.layers.pass(self.block, &source.store.tensor(&place)?)?;
+            let passed = source.layers.pass(&self.block, &source.store.tensor(&place)?)?;
             match (&mut *sums, batch.part) {
                 (Some(sums), Some(part)) => sums.add((part, &batch.windows), &passed.x, &passed.y).await?,
                 _ => pass.backend.batch_end(None).await?,
@@ -138,7 +140,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
             return Ok(Vec::new());
         }
         let Sweep { pass, source, .. } = self.sweep;
-        let (block, weights) = workers::copied(pass.backend, self.block).await?;
+        let (block, weights) = workers::copied(pass.backend, &self.block).await?;
         let passage = workers::BlockTask {
             index: self.index,
             config: source.checkpoint.config().clone(),
@@ -147,12 +149,12 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
             folds: pass.folds.len(),
             scales: scales.clone(),
         };
-        let on_workers = workers.iter().zip(shares).map(|(worker, share)| {
-            let passing = RemoteBlock::begin(&**worker, passage.clone(), weights.clone());
-            self.run_share(passing, share.clone())
+        // The last worker takes the block itself, without a copy.
+        let blocks = repeat_n((passage, weights), workers.len().min(shares.len()));
+        let on_workers = workers.iter().zip(shares).zip(blocks).map(|((worker, share), (passage, weights))| {
+            self.run_share(RemoteBlock::begin(&**worker, passage, weights), share.clone())
         });
         let on_workers: Vec<_> = on_workers.collect();
-        drop((passage, weights));
         let mut found = Vec::with_capacity(shares.len());
         for (moments, share) in try_join_all(on_workers).await?.into_iter().zip(shares) {
             found.push(match moments {

@@ -38,9 +38,10 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let last = self.last_block(&keeps);
         let meter = self.pass.out.stage(Stage::Measure, self.source.reading.rows() * (last as u64 + 1));
         let mut unfinished = Unfinished::new(self, &keeps, first);
-        let mut block = Rc::new(self.load(first).await?);
+        let mut loaded_block = Some(self.load(first).await?);
         for index in first..=last {
-            let block_pass = BlockPass::new(self, (index, &block), &keeps, &meter);
+            let Some(block) = loaded_block.take().map(Rc::new) else { break };
+            let block_pass = BlockPass::new(self, (index, block.clone()), &keeps, &meter);
             let (loading, loaded) = oneshot::channel::<()>();
             let work = async {
                 let entering = self.pass.resume.map(|_| stream.clone());
@@ -48,6 +49,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
                 let visited = unfinished.beside_rows(self, &mut measuring, (index, entering), rows).await?;
                 unfinished.add(self, visited);
                 self.pass.out.span(Lane::Forks, Some(index), measuring.forks.carry(&block, index)).await?;
+                drop(block);
                 // While the next weights are still on their way, results need not wait for them.
                 unfinished.beside(self, &mut measuring, usize::MAX, loaded.map(|_| Ok(()))).await
             };
@@ -56,15 +58,12 @@ impl<'a, B: Backend> Sweep<'a, B> {
                 drop(loading);
                 Ok(next)
             };
-            let ((), next) = try_join!(work, load)?;
-            if let Some(next) = next {
-                block = Rc::new(next);
-            }
+            ((), loaded_block) = try_join!(work, load)?;
         }
         unfinished.finish(self, &mut measuring).await?;
         self.pass.spend(|seconds| &mut seconds.forward, meter.seconds());
         let Measuring { measures, layers, forks, mut swept } = measuring;
-        drop((measures, block));
+        drop(measures);
         let perplexities = async {
             let ppl = forks.finish(&stream, &mut swept, layers).await?;
             drop(stream);

@@ -78,8 +78,9 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
         if self.most == 0 {
             self.finish(sweep, measuring).await?;
         }
-        if self.entering.is_none() && index > self.saved {
-            self.entering = stream.map(|stream| (index, stream));
+        // Rows that are not to be saved are freed here, batch by batch as `rows` replaces them.
+        if let Some(stream) = stream.filter(|_| self.entering.is_none() && index > self.saved) {
+            self.entering = Some((index, stream));
             self.save(sweep, measuring).await?;
         }
         if self.most == 0 {
