@@ -106,32 +106,99 @@ fn modules_do_not_know_what_is_above_them() {
     }
 }
 
-/// The folder below `src/` that a file lies in, or the file itself.
-fn folder(file: &str) -> &str {
-    let within = file.find("src/").map_or(0, |at| at + "src/".len());
-    file[within..].find('/').map_or(file, |end| &file[..within + end])
+const ROOTS: [&str; 14] = [
+    "src/lib.rs",
+    "src/main.rs",
+    "crates/api/src/lib.rs",
+    "crates/simd/src/lib.rs",
+    "tools/bench/src/lib.rs",
+    "tools/fuzz/src/lib.rs",
+    "tools/hub-mirror/src/lib.rs",
+    "crates/parquet-text/src/lib.rs",
+    "tools/train/src/main.rs",
+    "crates/random/src/lib.rs",
+    "web/src/lib.rs",
+    "web/page/src/main.rs",
+    "web/worker/src/main.rs",
+    "xtask/src/main.rs",
+];
+
+/// The file or folder directly below `folder` that `file` belongs to; `None` for files elsewhere, and for the file
+/// that declares the folder's modules.
+fn child<'a>(folder: &str, file: &'a str) -> Option<&'a str> {
+    let within = file.strip_prefix(folder)?.strip_prefix('/')?;
+    let name = within.split('/').next()?;
+    (!["mod.rs", "lib.rs", "main.rs"].contains(&within)).then(|| &file[..folder.len() + 1 + name.len()])
+}
+
+/// Which files and folders directly below `folder` use which others, with the imports.
+fn arrows_within(folder: &str, imports: &BTreeMap<String, BTreeSet<String>>) -> imports::Imports {
+    let mut arrows = imports::Imports::new();
+    for (user, uses) in imports {
+        let Some(home) = child(folder, user) else { continue };
+        let arrows = arrows.entry(home.into()).or_default();
+        for used in uses {
+            if let Some(other) = child(folder, used).filter(|other| *other != home) {
+                arrows.entry(other.into()).or_default().insert(format!("{user} uses {used}"));
+            }
+        }
+    }
+    arrows
 }
 
 #[test]
 fn no_folders_use_each_other_in_a_circle() {
-    for file in ["src/lib.rs", "web/src/lib.rs", "web/page/src/main.rs"] {
-        let mut folders: BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>> = BTreeMap::new();
-        for (user, uses) in imports(file).iter().filter(|(user, _)| *user != file) {
-            let home: PathBuf = folder(user).into();
-            let uses = uses.iter().filter(|used| *used != file && Path::new(folder(used)) != home);
-            let arrows = folders.entry(home.clone()).or_default();
-            uses.for_each(|used| {
-                arrows.entry(folder(used).into()).or_default().insert(format!("{user} uses {used}"));
-            });
+    let mut compared = 0;
+    for file in ROOTS {
+        let imports = imports(file);
+        let folders: BTreeSet<_> = imports.keys().filter_map(|file| Some(file.rsplit_once('/')?.0)).collect();
+        for folder in folders {
+            let arrows = arrows_within(folder, &imports);
+            compared += arrows.len();
+            let said: Vec<_> = circles(&arrows)
+                .iter()
+                .flat_map(|circle| circle.iter().flat_map(|from| circle.iter().filter_map(|to| arrows[from].get(to))))
+                .flatten()
+                .cloned()
+                .collect();
+            assert!(said.is_empty(), "below {folder}, these use each other in a circle:\n{}", said.join("\n"));
         }
-        assert!(folders.len() > 3, "{file}: is this test looking at the right thing?");
-        let said: Vec<_> = circles(&folders)
-            .iter()
-            .flat_map(|circle| circle.iter().flat_map(|from| circle.iter().filter_map(|to| folders[from].get(to))))
-            .flatten()
-            .cloned()
-            .collect();
-        assert!(said.is_empty(), "folders that use each other in a circle:\n{}", said.join("\n"));
+    }
+    assert!(compared > 300, "{compared}: is this test looking at the right thing?");
+}
+
+/// The folders and files of `src/` by the line on which docs/architecture.md draws them; lower lines are numbered higher.
+fn drawn() -> BTreeMap<String, usize> {
+    let text = fs::read_to_string(root().join("docs/architecture.md")).expect("the document");
+    let (_, picture) = text.split_once("\n src:").expect("the picture of src");
+    let (picture, _) = picture.split_once("\n crates:").expect("the picture of the crates");
+    let mut drawn = BTreeMap::new();
+    for (floor, line) in picture.lines().enumerate() {
+        for name in line.split(|c: char| !c.is_alphanumeric() && c != '/') {
+            let name = name.split('/').next().unwrap_or_default();
+            for path in [format!("src/{name}"), format!("src/{name}.rs")] {
+                if !name.is_empty() && root().join(&path).exists() {
+                    drawn.entry(path).or_insert(floor);
+                }
+            }
+        }
+    }
+    drawn
+}
+
+#[test]
+fn nothing_uses_what_is_drawn_above_it() {
+    let drawn = drawn();
+    let arrows = arrows_within("src", &imports("src/lib.rs"));
+    assert!(arrows.len() > 10, "{}: is this test looking at the right thing?", arrows.len());
+    let floor = |path: &Path| {
+        let path = path.to_str().expect("UTF-8");
+        *drawn.get(path).unwrap_or_else(|| panic!("the picture in docs/architecture.md lacks {path}"))
+    };
+    for (from, uses) in &arrows {
+        for (to, said) in uses {
+            assert!(floor(from) <= floor(to), "{} is drawn above {}: {said:?}", to.display(), from.display());
+        }
     }
 }
 
@@ -148,24 +215,8 @@ fn every_file_says_what_it_is_for_and_stays_short() {
 
 #[test]
 fn no_files_use_each_other_in_a_circle() {
-    let roots = [
-        "src/lib.rs",
-        "src/main.rs",
-        "crates/api/src/lib.rs",
-        "crates/simd/src/lib.rs",
-        "tools/bench/src/lib.rs",
-        "tools/fuzz/src/lib.rs",
-        "tools/hub-mirror/src/lib.rs",
-        "crates/parquet-text/src/lib.rs",
-        "tools/train/src/main.rs",
-        "crates/random/src/lib.rs",
-        "web/src/lib.rs",
-        "web/page/src/main.rs",
-        "web/worker/src/main.rs",
-        "xtask/src/main.rs",
-    ];
     let mut said = String::new();
-    for file in roots {
+    for file in ROOTS {
         let sources = Crate::read(&root().join(file));
         let imports = sources.imports();
         let arrows: usize = imports.values().map(|uses| uses.len()).sum();

@@ -1,6 +1,5 @@
 //! Builds the measures of a job, in the order in which they are taken.
 
-use super::source::Source;
 use super::{baseline, conjunction, controls, cosine, degrees, probes, swaps};
 use crate::backend::Backend;
 use crate::baseline::BaselineTraining;
@@ -10,7 +9,7 @@ use crate::event::Stage;
 use crate::job::Measure;
 use crate::replacement::probe::Kind;
 use crate::run::pass::Pass;
-use crate::run::sweep::BlockMeasures;
+use crate::run::sweep::{BlockMeasures, Source};
 
 impl<'a, B: Backend> Pass<'a, B> {
     /// The job's measures for `blocks` of a model, in the order in which they are taken. `feed` is the model, with its

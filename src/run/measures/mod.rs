@@ -6,14 +6,8 @@ mod conjunction;
 mod controls;
 mod cosine;
 mod degrees;
-mod layers;
 mod list;
 mod probes;
-mod properties;
-mod source;
 mod swaps;
 mod timing;
 mod window_sums;
-
-pub(in crate::run) use layers::{LayerMeasure, MeasuredLayer};
-pub(in crate::run) use source::Source;

@@ -5,6 +5,8 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
+use super::layers::{LayerMeasure, MeasuredLayer};
+use super::source::Source;
 use super::state::{MeasuredBlock, Stream, Sweep};
 use super::{RowStore, StoredRows, Visit};
 use crate::backend::Backend;
@@ -16,7 +18,6 @@ use crate::replacement::swap::Replacement;
 use crate::report::finite;
 use crate::run::evaluation::{Loss, next_tokens};
 use crate::run::events::StageMeter;
-use crate::run::measures::{LayerMeasure, MeasuredLayer, Source};
 use crate::stats::bootstrap::Resamples;
 
 /// All forks of a sweep.

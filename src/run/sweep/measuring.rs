@@ -1,9 +1,9 @@
 //! The measures of a sweep and their results so far.
 
 use super::forks::Forks;
+use super::layers::LayerMeasure;
 use super::state::{BlockMeasures, KeepPolicy, MeasuredBlock};
 use crate::backend::Backend;
-use crate::run::measures::LayerMeasure;
 
 /// The measures of a sweep and their results so far.
 pub(super) struct Measuring<'s, 'a, B: Backend> {

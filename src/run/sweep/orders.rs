@@ -5,8 +5,9 @@
 
 use std::rc::Rc;
 
-use super::StoredRows;
+use super::source::Source;
 use super::state::{HalfOrders, MeasuredBlock, Sweep};
+use super::store::StoredRows;
 use crate::backend::cpu::CpuBackend;
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
@@ -19,7 +20,6 @@ use crate::replacement::replaced::{Replaced, ReplacedParts};
 use crate::replacement::swap::Replacement;
 use crate::report::{OrderStep, finite, orders};
 use crate::run::events::StageMeter;
-use crate::run::measures::Source;
 use crate::run::pass::Pass;
 use crate::solve::fit_map;
 use crate::training::heal::CpuParts;

@@ -7,6 +7,7 @@ use futures::{FutureExt, try_join};
 
 use super::block_pass::BlockPass;
 use super::forks::Forks;
+use super::layers::LayerMeasure;
 use super::measuring::Measuring;
 use super::state::{BlockMeasures, HalfOrders, KeepPolicy, MeasuredBlock, Stream, Sweep, Swept};
 use super::unfinished::{MeasuredVisit, Unfinished};
@@ -18,7 +19,6 @@ use crate::job::Measure;
 use crate::model::{Block, TokenRows};
 use crate::replacement::replaced::Replaced;
 use crate::replacement::swap::Replacement;
-use crate::run::measures::LayerMeasure;
 use crate::trace::Lane;
 
 impl<'a, B: Backend> Sweep<'a, B> {

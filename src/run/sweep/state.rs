@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::rows::Batch;
+use super::source::Source;
 use super::store::StoredRows;
 use super::visit::BlockMeasure;
 use crate::backend::Backend;
@@ -11,7 +12,6 @@ use crate::replacement::probe::Values;
 use crate::replacement::replaced::Replaced;
 use crate::report::BlockReport;
 use crate::run::events::StageMeter;
-use crate::run::measures::Source;
 use crate::run::pass::Pass;
 use crate::solve::AffineMap;
 use crate::training::heal::CpuParts;

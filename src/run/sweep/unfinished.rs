@@ -9,13 +9,13 @@ use futures::stream::{FuturesOrdered, StreamExt};
 use futures::try_join;
 
 use super::block_pass::VisitedBlock;
+use super::layers::MeasuredLayer;
 use super::measuring::Measuring;
 use super::state::{KeepPolicy, Stream, Sweep};
 use super::visit::{SolvedBlock, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::platform::parallel;
-use crate::run::measures::MeasuredLayer;
 use crate::trace::Lane;
 
 /// A visit, and the solved block if it is measured.

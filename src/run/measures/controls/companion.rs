@@ -6,8 +6,7 @@ use crate::backend::Backend;
 use crate::error::Result;
 use crate::forward::BlockOutput;
 use crate::model::{Block, Draw, Embedding, TokenRows};
-use crate::run::measures::Source;
-use crate::run::sweep::{Batch, StoredRows};
+use crate::run::sweep::{Batch, Source, StoredRows};
 use crate::workers::sums::HalfFold;
 
 /// A control model, with the residual stream up to its next block.

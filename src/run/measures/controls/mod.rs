@@ -15,11 +15,10 @@ use crate::model::{Draw, Ffn};
 use crate::report::{ControlReport, Warning, WarningKind};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, XyBatch};
+use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Source, Visit, XyBatch};
 use crate::solve::{self, InputColumns};
 use crate::workers::sums::{BlockSums, HalfFold};
 
-use super::Source;
 use companion::{ControlModel, ControlRows};
 use sources::{GaussianInputs, MomentMatch, NormalRows};
 

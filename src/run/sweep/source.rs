@@ -1,9 +1,10 @@
 //! A model and the text it reads.
 
+use super::rows::Reading;
+use super::store::RowStore;
 use crate::backend::Backend;
 use crate::forward::Layers;
 use crate::model::Checkpoint;
-use crate::run::sweep::{Reading, RowStore};
 
 /// A model and the text it reads.
 pub(in crate::run) struct Source<'a, B: Backend> {

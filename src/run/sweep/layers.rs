@@ -2,6 +2,8 @@
 //! their effect on perplexity.
 
 use super::properties::PropertySums;
+use super::store::StoredRows;
+use super::visit::Visit;
 use crate::backend::Backend;
 use crate::corpus::Properties;
 use crate::error::Result;
@@ -10,7 +12,6 @@ use crate::replacement::swap::Replacement;
 use crate::report::{LayerReport, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{StoredRows, Visit};
 use crate::solve::{self, LayerScore};
 use crate::workers::sums::BlockSums;
 

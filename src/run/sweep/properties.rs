@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::visit::Visit;
 use crate::backend::{Backend, Shape};
 use crate::corpus::{Folds, Properties, Property};
 use crate::error::Result;
 use crate::job::Protocol;
 use crate::replacement::swap::Replacement;
 use crate::report::PropertyScore;
-use crate::run::sweep::Visit;
 use crate::solve;
 use crate::workers::sums::{BlockSums, HalfFold};
 
