@@ -80,15 +80,12 @@ fn tell(text: &mut String, name: &str, found: &Compared, tolerance: f64) -> bool
     !exceeding.is_empty()
 }
 
-/// Quantities whose difference is judged by block.
-const JUDGED: [Field; 3] = [Field::R2Lin, Field::Cosine, Field::DeltaPplLinear];
-
-/// Whether the blocks of b differ from those of a by more than the held-out windows explain; it does not affect the exit
-/// status.
+/// Whether the blocks of b differ from those of a by more than the held-out windows explain, in every quantity whose
+/// influences were recorded; it does not affect the exit status.
 fn paired(a: &Report, b: &Report) -> String {
     let [a, b] = [a, b].map(Summary::new);
     let mut text = String::new();
-    for field in JUDGED {
+    for field in Field::charts() {
         for at in 0..a.curve(field).len() {
             let Some(PairedDifference { amount, half }) = a.difference(&b, field, at) else { continue };
             let judgement = match amount.abs() > half {

@@ -90,7 +90,7 @@ visit('recordings are compared before anything is measured', { webgpu: false }, 
 
 visit('every ready comparison has its lines, and two of them their layers', { webgpu: false }, async (app) => {
   const expected = await recorded();
-  const known = { families: 3, learned: 4, training: (await steps()).length, seeds: 2, regularised: 3, 'fine-tuned': 2 };
+  const known = { families: 3, learned: 5, training: (await steps()).length, seeds: 2, regularised: 3, 'fine-tuned': 2 };
   for (const [preset, lines] of Object.entries(known)) {
     await compare(app, preset);
     assert.equal(await app.element('runs').locator('li').count(), lines, preset);

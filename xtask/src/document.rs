@@ -59,16 +59,23 @@ fn controls(recorded: &[Recorded<'_>]) -> String {
                 row(&mut text, &[String::new(), title.into()], curve);
             }
         }
-        let redrawn = summary.controls.get(CONTROLS[0].0).map(|curve| known(curve)).unwrap_or_default();
+        let mean_of =
+            |name| mean(&summary.controls.get(name).map(|curve| known(curve)).unwrap_or_default());
         means.push(format!(
-            "{} {:.3} and {:.3}",
+            "{} {:.3}, {:.3} and {:.3}",
             bundled.name,
             mean(&known(summary.curve(Field::R2Lin))),
-            mean(&redrawn)
+            mean_of("shuffled"),
+            mean_of("reinit_block")
         ));
     }
-    let _ =
-        writeln!(text, "\nMeans over the blocks, as trained and with the block re-initialised: {}.", means.join(", "));
+    let means = means.join("; ");
+    let _ = writeln!(
+        text,
+        "\nMeans over the blocks, as trained, with weights shuffled, and with the block re-initialised: {means}. The \
+         step from re-initialised to shuffled weights is the work of their size, and the one to trained weights was \
+         learned."
+    );
     text
 }
 
@@ -199,13 +206,14 @@ const CONTROLS_HEAD: &str = "
 ## Was the linearity learned?
 
 The same fit, R²_lin of each block, for the trained model and under controls: with the block re-initialised, with the \
-whole model re-initialised, and with Gaussian inputs of the same mean and covariance.
+whole model re-initialised, with the trained weights in random order, which keeps their size, and with Gaussian inputs \
+of the same mean and covariance.
 
 ";
 
-const TWINS_LIKE_PAPER: &str = "On average the layers became less linear, which the paper aims at.";
+const TWINS_LIKE_PAPER: &str = "On average the layers became less linear, which the paper aims at; it is one run each, and layers have no interval.";
 const TWINS_UNLIKE_PAPER: &str = "On average the layers did not become less linear, which the paper aims at and finds in larger models with the cosine.";
-const TUNED_LIKE_PAPER: &str = "On average the layers became more linear, as the paper found.";
+const TUNED_LIKE_PAPER: &str = "On average the layers became more linear, as in the paper; it is one run each, and layers have no interval, so this is an example and no proof.";
 const TUNED_UNLIKE_PAPER: &str =
     "On average the layers did not become more linear: what the paper found in larger models does not show here.";
 

@@ -38,7 +38,7 @@ pub enum Preset {
 }
 
 /// Controls compared with the model in [`Preset::Learned`].
-const REDRAWN: [&str; 2] = ["reinit_model", "reinit_block"];
+const CONTROLS: [&str; 3] = ["reinit_model", "reinit_block", "shuffled"];
 
 impl Preset {
     /// Comparisons of recorded models, in display order.
@@ -189,13 +189,13 @@ impl<'a> Demos<'a> {
         known.take(1).flat_map(|(base, tuned)| [base, tuned]).collect()
     }
 
-    /// The run with checkpoints: at its end, before its first step, and re-initialised.
+    /// The run with checkpoints: at its end, before its first step, and with weights re-initialised or shuffled.
     fn learned(&self) -> Vec<Key> {
         let steps = self.training();
         let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Vec::new() };
         let [trained, untrained] = [*last, *first].map(|name| Key::Recorded(name.into()));
-        let redrawn = REDRAWN.map(|control| Key::Control(trained.clone().into(), control.into()));
-        [trained, untrained].into_iter().chain(redrawn).collect()
+        let controls = CONTROLS.map(|control| Key::Control(trained.clone().into(), control.into()));
+        [trained, untrained].into_iter().chain(controls).collect()
     }
 }
 
@@ -226,7 +226,8 @@ pub(crate) mod tests {
         let training = names(Preset::Training, &index);
         assert!(training.len() >= 6 && training[0] == "demo-gpt2-step0", "{training:?}");
         assert_eq!(training.last().map(String::as_str), Some("demo-gpt2"));
-        let learned = ["demo-gpt2", "demo-gpt2-step0", "demo-gpt2 reinit_model", "demo-gpt2 reinit_block"];
+        let controls = ["demo-gpt2 reinit_model", "demo-gpt2 reinit_block", "demo-gpt2 shuffled"];
+        let learned = [["demo-gpt2", "demo-gpt2-step0"].as_slice(), &controls].concat();
         assert_eq!(names(Preset::Learned, &index), learned);
         let demo = |name: &str| index.iter().find(|bundled| bundled.name == name).unwrap().demo.clone().unwrap();
         let seeds: Vec<_> = names(Preset::Seeds, &index).iter().map(|name| demo(name)).collect();

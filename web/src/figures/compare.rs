@@ -276,7 +276,7 @@ mod tests {
         let series = |comparison: &Comparison, quantity| {
             compared(&known.lines(comparison), quantity).map(|figure| figure.plot.series.len())
         };
-        assert_eq!(series(&comparison, Field::R2Lin), Some(4), "published values are of the scalar kind");
+        assert_eq!(series(&comparison, Field::R2Lin), Some(5), "published values are of the scalar kind");
         assert_eq!(series(&comparison, Field::R2LinScalar), Some(3), "controls are not");
         comparison.toggle(&Key::Recorded("demo-gpt2".into()));
         assert_eq!(series(&comparison, Field::R2Lin), Some(3));

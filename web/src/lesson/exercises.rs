@@ -27,6 +27,8 @@ pub enum Exercise {
     Read,
     /// What the linear map misses.
     Degree,
+    /// R² fitted on few rows.
+    Rows,
     /// A high R² that is meaningful.
     Worth,
 }
@@ -35,8 +37,8 @@ impl Exercise {
     /// Exercises whose answer the page can check.
     pub const CHECKED: [Self; 4] = [Self::Parameters, Self::Gap, Self::Cheapest, Self::Rank];
     /// Open questions.
-    pub const OPEN: [Self; 7] =
-        [Self::Early, Self::Gated, Self::Together, Self::Tuned, Self::Read, Self::Degree, Self::Worth];
+    pub const OPEN: [Self; 8] =
+        [Self::Early, Self::Gated, Self::Together, Self::Tuned, Self::Read, Self::Degree, Self::Rows, Self::Worth];
 
     /// Stable short name, for tests.
     pub fn id(self) -> &'static str {
@@ -51,6 +53,7 @@ impl Exercise {
             Self::Tuned => "tuned",
             Self::Read => "read",
             Self::Degree => "degree",
+            Self::Rows => "rows",
             Self::Worth => "worth",
         }
     }
@@ -69,6 +72,7 @@ impl Exercise {
             Self::Tuned => [l.exercise_tuned, l.answer_tuned],
             Self::Read => [l.exercise_read, l.answer_read],
             Self::Degree => [l.exercise_degree, l.answer_degree],
+            Self::Rows => [l.exercise_rows, l.answer_rows],
             Self::Worth => [l.exercise_worth, l.answer_worth],
         }
     }
@@ -81,7 +85,8 @@ impl Exercise {
             Self::Gap => least(report, |block| Some(block.r2_lin? - block.r2_lin_scalar?)),
             Self::Cheapest => least(report, |block| block.delta_ppl.get("linear").copied().flatten()),
             Self::Rank => report.blocks.iter().find(|block| block.block == 0)?.effective_rank,
-            Self::Early | Self::Gated | Self::Together | Self::Tuned | Self::Read | Self::Degree | Self::Worth => None,
+            Self::Early | Self::Gated | Self::Together | Self::Tuned | Self::Read | Self::Degree => None,
+            Self::Rows | Self::Worth => None,
         }
     }
 

@@ -168,7 +168,7 @@ catalogue! {
     learned_title: "Was it learned?",
     learned_text: "A profile may come from training or from the architecture. So the same measurement is repeated where nothing was learned: before the first step of training, and with re-initialised weights. Checkpoints of one training run show when the profile appears, and a second run with another seed shows how much of it is chance.",
     learned_task: "Open three comparisons: Trained or re-initialised, During training, Two seeds.",
-    learned_look: "Before its first step, every block of demo-gpt2 is at 0.956 to 0.961, and re-initialised ones are similar: small weights keep GELU near zero, where it is almost a line. After 48 steps it is 0.993 to 1.000, so a high R² can mean that training has barely begun. At the end it is 0.414 to 0.850: what was learned here is the nonlinearity. The two seeds differ by 0.07 at most.",
+    learned_look: "Before its first step, every block of demo-gpt2 is at 0.956 to 0.961, and re-initialised ones are similar: small weights keep GELU near zero, where it is almost a line. After 48 steps it is 0.993 to 1.000, so a high R² can mean that training has barely begun. At the end it is 0.414 to 0.850: what was learned here is the nonlinearity. Re-initialised weights are also smaller than trained ones. With the trained weights in random order, so with their size but without what they learned, the blocks are at 0.789 to 0.852: the step down to there is the work of larger weights, the rest was learned; in block 0 the learned order makes the network more linear. The two seeds differ by 0.07 at most.",
 
     regimes_title: "Two kinds of high R²",
     regimes_text: "There are two kinds of high R². In the broad kind, most output features are close to linear, and many directions carry them. In the narrow kind, a few directions hold nearly all of the variance and are linear, and the rest is not. The median over the features and the effective rank tell the two apart.\nThis chart is not measured here: it shows the values that arXiv 2606.19379 published for three models. Their R² is the scalar one.",
@@ -208,6 +208,8 @@ catalogue! {
     answer_read: "The stream turns from what the token is to what comes next: the token itself fades too, from 96 % to 90 %. Compare each share with that of the most frequent class: for the end of a sentence it is 94 % already. GPT-2 adds a vector of the position to its embeddings, which fades under what the layers add; demo-llama turns queries and keys by the position and adds nothing to its stream, so that little more than guessing, 12.5 %, is left. A property that a linear map does not name may still be there in another form.",
     exercise_degree: "In block 1 of demo-gpt2 the linear map explains 41 % of the output. Polynomials of degree 2, solved in closed form, explain 53 % with 192 features and 80 % with 640; degree 3 with 640 features explains 78 %. The trained probe “poly”, which multiplies 16 pairs of directions, reaches only about 61 %. What does the linear map miss?",
     answer_degree: "Mostly products of two inputs, but of many pairs of directions at once: every doubling of the features explains more. 16 pairs are too few to show it, so a small gain of “poly” does not say that the nonlinearity is of a high degree. Degree 3 explains less with as many features, because these are spread over more kinds of products.",
+    exercise_rows: "R² of block 5 of demo-gpt2, always on the same held-out rows: 0.545 and 0.548 fitted on 2 944 training rows, 0.558 on 5 888, 0.565 on 11 904, which are 93 per input. The published survey fits GPT-2’s 768 inputs on about 12 000 rows, 15.6 per input. What does that mean for the published profile?",
+    answer_rows: "A map also fits the noise of its training rows, so R² is too low where rows are few, and most where R² is low: the profile is stretched. The learning curve in the Block view estimates by how much. At 93 rows per input, block 1 is 0.011 below its limit for many rows and block 0 only 0.002. At 16 rows per input, a GPT-2 of width 64 had 0.347 instead of 0.427 in one block and 0.633 instead of 0.680 in another. The published values have a bias of this kind; their order is safer than the distances between them. A fair comparison of two models needs as many rows per input for both.",
     exercise_worth: "Block 0 of demo-gpt2 has the highest R² and costs most when replaced. How can both be true?",
     answer_worth: "R² is a share of this block’s own variance; ΔPPL is what the error does to the whole model. The model relies on block 0 so much that the 15 % which the linear map misses there cost more than the 44 to 59 % it misses elsewhere.",
 }
@@ -297,6 +299,13 @@ mod tests {
         );
         let left = |block: usize| 100.0 * (1.0 - report.blocks[block].r2_lin.unwrap());
         let others = (1..6).map(left).fold([f64::INFINITY, 0.0], |[a, b], value| [value.min(a), value.max(b)]);
+        let curve = &report.blocks[5].learning_curve;
+        let fitted = |at: usize, fit: usize| format!("{:.3}", curve[at].r2[fit].unwrap());
+        let smallest = format!("{} and {} fitted", fitted(0, 0), fitted(0, 1));
+        says(|l| l.exercise_rows, &[&smallest, &format!("{} on 5 888, {} on 11 904", fitted(1, 0), fitted(2, 0))]);
+        assert_eq!(curve.iter().map(|point| point.rows).collect::<Vec<_>>(), [2944.0, 5888.0, 11904.0]);
+        let bias = |block: usize| report.blocks[block].r2_limit.unwrap() - report.blocks[block].r2_lin.unwrap();
+        says(|l| l.answer_rows, &[&format!("{:.3} below", bias(1)), &format!("only {:.3}", bias(0))]);
         says(|l| l.answer_worth, &[&format!("{:.0} %", left(0)), &format!("{:.0} to {:.0} %", others[0], others[1])]);
     }
 
@@ -305,6 +314,10 @@ mod tests {
         let told = |name: &str| range(&recorded(name), 0).join(" to ");
         says(|l| l.learned_look, &[&told("demo-gpt2-step0"), &told("demo-gpt2-step48"), &told("demo-gpt2")]);
         says(|l| l.answer_early, &[&told("demo-gpt2")]);
+        let shuffled = recorded("demo-gpt2");
+        let shuffled = shuffled.blocks.iter().map(|block| block.controls["shuffled"].r2_lin.unwrap());
+        let [least, most] = [shuffled.clone().fold(f64::INFINITY, f64::min), shuffled.fold(0.0, f64::max)];
+        says(|l| l.learned_look, &[&format!("{least:.3} to {most:.3}: the step")]);
         let (one, other) = (recorded("demo-gpt2"), recorded("demo-gpt2-seed2"));
         let gaps = one.blocks.iter().zip(&other.blocks).map(|(a, b)| (a.r2_lin.unwrap() - b.r2_lin.unwrap()).abs());
         says(|l| l.learned_look, &[&format!("{:.2} at most", gaps.fold(0.0, f64::max))]);
