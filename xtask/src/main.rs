@@ -16,6 +16,7 @@ mod first_view;
 mod fuzz;
 mod hub;
 mod install;
+mod integrity;
 mod licences;
 mod modules;
 mod offline;
