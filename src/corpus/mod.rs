@@ -2,6 +2,7 @@
 
 mod charsmap;
 mod cuts;
+mod guard;
 mod pieces;
 mod properties;
 mod sentencepiece;
@@ -13,6 +14,7 @@ mod tokens;
 mod vocabularies;
 mod windows;
 
+pub use guard::tokenizer_panic;
 pub use pieces::Pieces;
 pub use properties::{Properties, Property};
 pub use tokenizer_files::{TOKENIZER_KINDS, check_tokenizer_size, tokenizer_files};

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::tokens::{Tokenizer, failed};
+use super::guard::failed;
+use super::tokens::Tokenizer;
 use super::{sentencepiece, vocabularies};
 use crate::error::{Error, Result};
 

@@ -1,12 +1,12 @@
 //! Encodes and decodes text with a model's own `tokenizer.json`, as one stream without special tokens. \[tokenizers\]
 
 use std::borrow::Cow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::Value;
 use tokenizers::{NormalizedString, Normalizer};
 
 use super::cuts::Cuts;
+use super::guard::{failed, guarded};
 use super::special_tokens::SpecialTokens;
 use super::tokenizer_check::check;
 use crate::error::{Error, Result};
@@ -185,19 +185,6 @@ impl Tokenizer {
 
 fn utf8<'a>(corpus: &str, bytes: &'a [u8]) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|error| Error::NotUtf8 { corpus: corpus.into(), byte: error.valid_up_to() })
-}
-
-/// An error of a file of a tokenizer.
-pub(super) fn failed(file: &str, why: &dyn ToString) -> Error {
-    Error::Tokenizer { why: format!("{file}: {}", why.to_string()) }
-}
-
-/// Runs the crate's code. Where a panic can be caught, one that the check of the file did not foresee is an error too.
-fn guarded<T>(file: &str, run: impl FnOnce() -> tokenizers::Result<T>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(outcome) => outcome.map_err(|error| failed(file, &error)),
-        Err(_) => Err(failed(file, &"the crate tokenizers fails on it")),
-    }
 }
 
 /// Refuses a tokenizer with an added token that its normalizer makes nothing of: the crate then finds it everywhere, also

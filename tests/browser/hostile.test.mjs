@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { assertClose, FIXTURES, visit } from './driver.mjs';
+import { noSeeds } from './shims.mjs';
 
 const MODEL = join(FIXTURES, 'tiny-gpt2');
 const [INPUTS, OUTPUTS, ROWS, WINDOW] = [6, 5, 160, 4];
@@ -77,6 +78,29 @@ visit('tokenizers that broke their library are refused by the name of the field,
   await app.element('model-folder').setInputFiles(MODEL);
   await app.choose({ 'text-select': 'tales:1', rows: 640, 'seq-len': 32 });
   assert.equal((await app.measure()).blocks.length, 4);
+});
+
+visit('a panic of the tokenizer is told of its file, and the next measurement has a new worker', { webgpu: false, shim: noSeeds() }, async (app, t) => {
+  const folder = join(await scratch(t), 'panics');
+  await cp(MODEL, folder, { recursive: true });
+  const whole = JSON.parse(await readFile(join(MODEL, 'tokenizer.json'), 'utf8'));
+  await writeFile(join(folder, 'tokenizer.json'), JSON.stringify({ ...whole, model: { ...whole.model, dropout: 0 } }));
+  const choose = async (folder) => {
+    await app.choose({ 'model-select': ':own' });
+    await app.element('model-folder').setInputFiles(folder);
+    await app.choose({ 'text-select': 'tales:1', rows: 640, 'seq-len': 32, backend: 'cpu' });
+  };
+  // Either the preview or the measurement meets it first, and both tell it.
+  for (let times = 0; times < 2; times += 1) {
+    const worker = app.engine();
+    await choose(folder);
+    await fails(app, /^tokenizer\.json: the crate tokenizers fails on it; use the tokenizer that belongs to the model/);
+    assert.ok(!app.page.workers().includes(worker), 'the worker that panicked is gone');
+    await choose(MODEL);
+    assert.equal((await app.measure()).blocks.length, 4);
+  }
+  const others = app.faults.splice(0).filter((fault) => !/unreachable/.test(fault));
+  assert.deepEqual(others, []);
 });
 
 visit('what does not fit into memory is refused with its size, and long texts are read as far as rows need them', { webgpu: false }, async (app, t) => {

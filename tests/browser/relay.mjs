@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 const HOSTED = { 'content-encoding': 'gzip', 'cache-control': 'max-age=600' };
 
 /**
- * Forwards every request to the site, under the same path. By path, `changes` modifies texts, `waits` delays their
+ * Forwards every request to the site, under the same path. By path, `changes` modifies texts or bytes, `waits` delays their
  * responses, and `halves` sends what follows a text later.
  */
 export async function relay({ asHost = false } = {}) {
@@ -21,7 +21,7 @@ export async function relay({ asHost = false } = {}) {
     await network.waits[path];
     const reply = await fetch(url);
     const body = Buffer.from(await reply.arrayBuffer());
-    const content = network.changes[path]?.(body.toString()) ?? body;
+    const content = network.changes[path]?.(body.toString(), body) ?? body;
     answer.writeHead(reply.status, { 'content-type': reply.headers.get('content-type'), ...(asHost && HOSTED) });
     if (asHost && !compressed.has(path)) compressed.set(path, gzipSync(content));
     const half = network.halves[path];

@@ -132,3 +132,15 @@ export const losing = (isLate) => text((isLate) => {
   };
   self.lose = () => { isLosing = true; };
 }, isLate);
+
+/**
+ * A browser without randomness for seeds, which have 32 bytes: where a tokenizer is to draw whether it drops a merge, the
+ * crate tokenizers panics. No check of a file can foresee it.
+ */
+export const noSeeds = () => text(() => {
+  const own = crypto.getRandomValues.bind(crypto);
+  crypto.getRandomValues = (list) => {
+    if (list.length === 32) throw new DOMException('There is no randomness.', 'OperationError');
+    return own(list);
+  };
+});

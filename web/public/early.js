@@ -12,19 +12,19 @@ if (asked.has('embed')) root.dataset.embed = '';
 
 let isReady = false;
 
-/** Asks for a file that is needed later. */
-function preload(href) {
-  document.head.append(Object.assign(document.createElement('link'), { rel: 'preload', as: 'fetch', href, crossOrigin: 'anonymous' }));
+/** Asks for a file that is needed later. What has a hash is only used by a request with the same one. */
+function preload(href, integrity = '') {
+  document.head.append(Object.assign(document.createElement('link'), { rel: 'preload', as: 'fetch', href, integrity, crossOrigin: 'anonymous' }));
 }
-const MODULE = './page_bg.wasm';
+const preloadModule = () => preload('./page_bg.wasm', '{sha256 page_bg.wasm}');
 if ('linked' in root.dataset) {
-  preload(MODULE);
+  preloadModule();
 } else {
   preload('./data/recorded/demo-gpt2.json');
   // The module is large, and delays nothing that the first view needs.
   new PerformanceObserver((_, observer) => {
     observer.disconnect();
-    if (!isReady) preload(MODULE);
+    if (!isReady) preloadModule();
   }).observe({ type: 'paint', buffered: true });
 }
 const texts = 'linked' in root.dataset

@@ -13,6 +13,7 @@ use crate::command::root;
 use crate::commit::commit;
 use crate::compile::{compile, compile_selected, ensure_target};
 use crate::first_view;
+use crate::integrity;
 use crate::modules::{CHECKS, Effort, MODULES, Module, TABLE};
 use crate::offline;
 use crate::progress::Progress;
@@ -115,7 +116,8 @@ impl Build {
         atlas::put(self.atlas.as_deref(), dist)?;
         let SiteAddress { site, source } = &self.place;
         Shared { site: site.as_deref(), source: source.as_deref(), commit }.write(dist)?;
-        view.map_or(Ok(()), |view| first_view::write(view, dist))
+        view.map_or(Ok(()), |view| first_view::write(view, dist))?;
+        integrity::write(dist, Effort::new(self.dev))
     }
 }
 

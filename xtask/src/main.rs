@@ -16,6 +16,7 @@ mod first_view;
 mod fuzz;
 mod hub;
 mod install;
+mod integrity;
 mod licences;
 mod modules;
 mod offline;
@@ -23,6 +24,7 @@ mod package;
 mod policy;
 mod progress;
 mod record;
+mod reproduce;
 mod serve;
 mod share;
 mod steps;
@@ -80,6 +82,8 @@ enum Task {
         /// Part to pack.
         what: What,
     },
+    /// Build HEAD in two clones at different paths, and compare all files of dist/.
+    Reproduce,
     /// Rate the built page with Lighthouse's settings of a desktop and of a phone.
     Lighthouse,
     /// Serve local models as the Hugging Face hub does: a mirror for a class, and a hub for tests.
@@ -159,6 +163,7 @@ fn run(task: Task) -> Result<()> {
             }
         }
         Task::Package { what } => package::package(what),
+        Task::Reproduce => reproduce::reproduce(),
         Task::Lighthouse => test::lighthouse(),
         Task::Hub(args) => hub::hub(args),
         Task::MadeModel { folder, llama: Some(llama), blocks, seed, .. } => {

@@ -5,13 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest, Sha256};
 use straightedge_api::atlas::INDEX;
 
 use crate::bundle::files;
 use crate::command::root;
+use crate::integrity::hash;
 use crate::modules::Effort;
 
 /// Larger models are cached when first used, not at the first visit.
@@ -45,7 +43,7 @@ impl Listed {
         if is_large || path.starts_with(ATLAS) && !path.ends_with(INDEX) || APART.contains(&path.as_str()) {
             self.later.push(path.clone());
         }
-        self.files.insert(path, STANDARD.encode(Sha256::digest(bytes)));
+        self.files.insert(path, hash(bytes));
     }
 
     fn declarations(&self) -> String {

@@ -43,6 +43,9 @@ const PASSES: [&str; 9] = [
     "--reorder-functions-by-name",
 ];
 
+/// The npm package of wasm-opt.
+const WASM_OPT: &str = "xtask/wasm-opt";
+
 /// Turns a compiled module into the files that a browser loads and returns their folder.
 ///
 /// The files stay next to Cargo's until the module changes, so that a new style sheet needs no new optimisation.
@@ -108,10 +111,9 @@ fn optimise(module: &Path) -> Result<()> {
 fn wasm_opt() -> Option<&'static Path> {
     static SCRIPT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let script = SCRIPT.get_or_init(|| {
-        let folder = root().join("xtask/wasm-opt");
-        let script = folder.join("node_modules/binaryen/bin/wasm-opt");
+        let script = script(&root());
         if !script.exists()
-            && let Err(error) = run(npm().current_dir(&folder).args(["ci", "--no-audit", "--no-fund"]))
+            && let Err(error) = run(npm().current_dir(root().join(WASM_OPT)).args(["ci", "--no-audit", "--no-fund"]))
         {
             eprintln!("note: the modules are not optimised for size ({error:#}); install Node.js with npm");
             return None;
@@ -119,6 +121,16 @@ fn wasm_opt() -> Option<&'static Path> {
         Some(script)
     });
     script.as_deref()
+}
+
+/// Whether there is a wasm-opt, installed on first use.
+pub(crate) fn has_wasm_opt() -> bool {
+    wasm_opt().is_some()
+}
+
+/// The script of wasm-opt in a clone of the repository.
+pub(crate) fn script(clone: &Path) -> PathBuf {
+    clone.join(WASM_OPT).join("node_modules/binaryen/bin/wasm-opt")
 }
 
 /// Rejects everything beyond WebAssembly 2.0: Safari rejects a whole module for one relaxed SIMD instruction.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::continuation::Continuation;
 use crate::corpus_size::CorpusSize;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::hub::id::{Endpoint, HubId};
 use crate::hub::preflight::Preflight;
@@ -264,10 +264,7 @@ pub enum Reply {
     /// The resumable measurement; sent when the engine starts and when a measurement ends.
     Unfinished(Option<Unfinished>),
     /// The engine crashed and will not reply again.
-    Crashed {
-        /// The reason, if known.
-        why: String,
-    },
+    Crashed(Error),
 }
 
 /// Memory of the engine.
@@ -300,7 +297,6 @@ pub enum Device {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
 
     #[test]
     fn an_order_survives_the_crossing() {
@@ -332,7 +328,8 @@ mod tests {
 
     #[test]
     fn the_boot_script_can_report_a_crash() {
-        let json = r#"{"crashed":{"why":"no WebAssembly"}}"#;
-        assert_eq!(serde_json::from_str::<Reply>(json).unwrap(), Reply::Crashed { why: "no WebAssembly".into() });
+        let json = r#"{"crashed":["Engine",["no WebAssembly"]]}"#;
+        let crash = Reply::Crashed(Error::Engine { why: "no WebAssembly".into() });
+        assert_eq!(serde_json::from_str::<Reply>(json).unwrap(), crash);
     }
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use gloo_timers::callback::Timeout;
 use js_sys::Array;
 use straightedge_api::continuation::Continuation;
+use straightedge_api::error::Error;
 use straightedge_api::message::{Deletion, Order, Reply, Request};
 use straightedge_web::browser::alive;
 use straightedge_web::browser::fetch::{message_of, reason};
@@ -132,7 +133,7 @@ impl Link {
         options.set_name(&name);
         let worker = match Worker::new_with_options(ENGINE, &options) {
             Ok(worker) => worker,
-            Err(why) => return (self.0.receive)(Reply::Crashed { why: reason(&why) }),
+            Err(why) => return (self.0.receive)(crash(reason(&why))),
         };
         let link = self.clone();
         let started = worker.clone();
@@ -146,8 +147,7 @@ impl Link {
         let link = self.clone();
         // An error within the engine has a message; a script that cannot be loaded causes an event without one.
         let on_error = Closure::<dyn Fn(JsValue)>::new(move |event: JsValue| {
-            let why = message_of(&event).unwrap_or_else(|| "it could not be loaded".into());
-            link.deliver(Reply::Crashed { why });
+            link.deliver(crash(message_of(&event).unwrap_or_else(|| "it could not be loaded".into())));
         });
         worker.set_onerror(Some(on_error.into_js_value().unchecked_ref()));
         self.0.state.borrow_mut().worker = Some(worker);
@@ -159,7 +159,7 @@ impl Link {
         alive::watch(name, move || {
             let is_missed = link.0.state.borrow().worker.as_ref() == Some(&worker);
             if is_missed {
-                link.deliver(Reply::Crashed { why: "the browser ended it, probably for lack of memory".into() });
+                link.deliver(crash("the browser ended it, probably for lack of memory".into()));
             }
         });
     }
@@ -175,14 +175,14 @@ impl Link {
 
     fn receive(&self, event: &MessageEvent) {
         let json = event.data().as_string().unwrap_or_default();
-        self.deliver(serde_json::from_str(&json).unwrap_or_else(|why| Reply::Crashed { why: why.to_string() }));
+        self.deliver(serde_json::from_str(&json).unwrap_or_else(|why| crash(why.to_string())));
     }
 
     fn deliver(&self, reply: Reply) {
         match &reply {
             Reply::Ready => self.ready(),
             Reply::Ended { run, .. } => self.ended(*run),
-            Reply::Crashed { .. } => self.crashed(),
+            Reply::Crashed(_) => self.crashed(),
             _ => {}
         }
         (self.0.receive)(reply);
@@ -214,6 +214,11 @@ impl Link {
             state.deadline = None;
         }
     }
+}
+
+/// A crash of the engine for a reason in words.
+fn crash(why: String) -> Reply {
+    Reply::Crashed(Error::Engine { why })
 }
 
 /// A request as posted: its JSON, then the handles.

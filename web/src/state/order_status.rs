@@ -67,8 +67,10 @@ impl OrderStatus {
                 self.follow(event);
                 return Some(event);
             }
-            Reply::Ended { run, .. } if *run == self.number => self.fail("it stopped without a result"),
-            Reply::Crashed { why } => self.fail(why),
+            Reply::Ended { run, .. } if *run == self.number => {
+                self.phase = Phase::Failed(Error::Engine { why: "it stopped without a result".into() });
+            }
+            Reply::Crashed(error) => self.phase = Phase::Failed(error.clone()),
             _ => {}
         }
         None
@@ -85,10 +87,6 @@ impl OrderStatus {
             Event::Failed(error) => self.phase = Phase::Failed(error.clone()),
             _ => {}
         }
-    }
-
-    fn fail(&mut self, why: &str) {
-        self.phase = Phase::Failed(Error::Engine { why: why.into() });
     }
 
     /// Cancels the order.
@@ -170,12 +168,16 @@ mod tests {
     #[test]
     fn an_engine_that_breaks_down_or_says_nothing_is_a_failure() {
         let ended = Reply::Ended { run: 1, memory: Memory::default() };
-        for reply in [Reply::Crashed { why: "out of memory".into() }, ended] {
+        for reply in [Reply::Crashed(Error::Engine { why: "out of memory".into() }), ended] {
             let mut status = OrderStatus::start(1);
             status.receive(&reply);
             assert!(matches!(status.phase(), Phase::Failed(Error::Engine { .. })), "{reply:?}");
             status.cancel();
             assert!(matches!(status.phase(), Phase::Failed(_)), "it has ended already");
         }
+        let culprit = Error::Tokenizer { why: "tokenizer.json: the crate tokenizers fails on it".into() };
+        let mut status = OrderStatus::start(1);
+        status.receive(&Reply::Crashed(culprit.clone()));
+        assert_eq!(status.phase(), &Phase::Failed(culprit), "what the engine knows is told");
     }
 }

@@ -25,7 +25,9 @@ use std::rc::Rc;
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::{AbortHandle, abortable};
+use straightedge::corpus::tokenizer_panic;
 use straightedge::run::MapCache;
+use straightedge_api::error::Error;
 use straightedge_api::message::{Deletion, Memory, Reply, Request};
 use straightedge_web::browser::alive;
 use straightedge_worker::helpers::{self, wasm_bytes};
@@ -56,7 +58,11 @@ fn main() {
     if helpers::is_helper() {
         return helpers::help();
     }
-    std::panic::set_hook(Box::new(|panic| post(&Reply::Crashed { why: panic.to_string() })));
+    // A panic ends this worker: what it was doing is known only here.
+    std::panic::set_hook(Box::new(|panic| {
+        let why = || Error::Engine { why: panic.to_string() };
+        post(&Reply::Crashed(tokenizer_panic().unwrap_or_else(why)));
+    }));
     let (shelf, asked) = unbounded();
     let desk = Tasks {
         measurement: Task::default(),
@@ -71,7 +77,9 @@ fn main() {
         let json = parts.shift().as_string().unwrap_or_default();
         match serde_json::from_str(&json) {
             Ok(request) => desk.obey(request, parts.iter().map(JsCast::unchecked_into).collect()),
-            Err(why) => post(&Reply::Crashed { why: format!("page and engine do not match ({why})") }),
+            Err(why) => {
+                post(&Reply::Crashed(Error::Engine { why: format!("page and engine do not match ({why})") }));
+            }
         }
     });
     scope().set_onmessage(Some(listen.into_js_value().unchecked_ref()));

@@ -1,11 +1,14 @@
 //! The Parquet reader: a separate module, loaded when a text needs it and dropped with its memory.
 
 use futures::future::LocalBoxFuture;
-use js_sys::{Function, Object, Reflect, Uint8Array, WebAssembly};
+use js_sys::{ArrayBuffer, Function, Object, Reflect, Uint8Array, WebAssembly};
 use straightedge::hub::text::Table;
-use straightedge_web::browser::fetch::{self, reason};
+use straightedge_web::browser::fetch::reason;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
+use web_sys::{RequestInit, Response};
+
+use super::post::scope;
 
 /// Path of the module, relative to the page.
 const MODULE: &str = "table.wasm";
@@ -16,13 +19,22 @@ pub(crate) struct ParquetModule;
 impl Table for ParquetModule {
     fn texts(&self, file: Vec<u8>) -> LocalBoxFuture<'_, Result<String, String>> {
         Box::pin(async move {
-            let module = fetch::blob(MODULE).await.map_err(|error| error.to_string())?;
             let module =
-                fetch::bytes(MODULE, &module, 0, module.size() as u64).await.map_err(|error| error.to_string())?;
+                module().await.map_err(|why| format!("{MODULE} did not arrive as it was built ({})", reason(&why)))?;
             let loaded = JsFuture::from(WebAssembly::instantiate_buffer(&module, &Object::new())).await;
             read(&loaded.map_err(|why| reason(&why))?, &file).map_err(|why| reason(&why))?
         })
     }
+}
+
+/// The module, which the browser compares with the hash that the build wrote into `engine.js`.
+async fn module() -> Result<Vec<u8>, JsValue> {
+    let integrity = Reflect::get(&scope(), &"tableIntegrity".into())?.as_string().unwrap_or_default();
+    let how = RequestInit::new();
+    how.set_integrity(&integrity);
+    let response: Response = JsFuture::from(scope().fetch_with_str_and_init(MODULE, &how)).await?.unchecked_into();
+    let bytes: ArrayBuffer = JsFuture::from(response.array_buffer()?).await?.unchecked_into();
+    Ok(Uint8Array::new(&bytes).to_vec())
 }
 
 /// Reads `file` with the module: a text, or the reason why there is none.

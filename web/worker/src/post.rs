@@ -6,7 +6,7 @@ use web_sys::DedicatedWorkerGlobalScope;
 
 /// Posts a reply.
 pub(super) fn post(reply: &Reply) {
-    let json = serde_json::to_string(reply).unwrap_or_else(|why| format!(r#"{{"crashed":{{"why":"{why}"}}}}"#));
+    let json = serde_json::to_string(reply).unwrap_or_else(|why| format!(r#"{{"crashed":["Engine",["{why}"]]}}"#));
     // Posting a string fails only when the page is closed.
     let _ = scope().post_message(&json.into());
 }

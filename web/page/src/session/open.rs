@@ -59,7 +59,7 @@ impl Session {
     fn receive(self, reply: &Reply) {
         match reply {
             Reply::Device(device) => self.device.set(Some(Ok(device.clone()))),
-            Reply::Crashed { why } => self.crashed(Error::Engine { why: why.clone() }),
+            Reply::Crashed(error) => self.crashed(error.clone()),
             Reply::Ended { run, memory } => self.ended.set((*run, *memory)),
             Reply::Storage(shelf) => self.storage.set(Some(shelf.clone())),
             Reply::Unfinished(found) => self.unfinished.set(found.clone()),

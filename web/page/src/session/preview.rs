@@ -135,6 +135,10 @@ impl Session {
             Reply::Ended { run, .. } if *run == current => {
                 self.preview.update(|preview| (preview.is_busy, preview.progress) = (false, None));
             }
+            // It is not asked again by itself, because it might crash again.
+            Reply::Crashed(_) => {
+                self.preview.update(|preview| (preview.is_busy, preview.progress) = (false, None));
+            }
             Reply::Ended { .. } => {
                 // A measurement may have downloaded files.
                 if self.form.with_untracked(|form| matches!(form.model, ModelChoice::Hub(_))) {
