@@ -250,7 +250,10 @@ fn a_program_of_nohup_ignores_hangups_and_keeps_what_is_known_at_the_other_signa
         wait_until("a report", || out.exists());
         let begun = report(&out).blocks.len();
         signal(&child, "-HUP");
-        wait_until("another block", || report(&out).blocks.len() > begun);
+        wait_until("another block", || {
+            assert!(child.try_wait().expect("a process").is_none(), "the hangup ended it");
+            report(&out).blocks.len() > begun
+        });
         signal(&child, name);
         assert_eq!(child.wait().expect("the program ends").code(), Some(130), "{name}");
         assert!(report(&out).partial);
