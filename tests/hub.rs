@@ -219,7 +219,7 @@ fn every_fault_has_its_sentence_and_a_later_try_works() {
     let files = open(&mirror, Rc::<MemoryStore>::default(), "a/b").expect("the listing");
     mirror.faults().add("flipped:config.json".parse().expect("a fault"));
     let error = block_on(files.read("config.json", 0..2)).expect_err("a flipped bit").to_string();
-    assert!(error.contains("config.json: damaged in transit (git's SHA-1 "), "{error}");
+    assert!(error.contains("config.json: damaged in transit (git SHA-1 "), "{error}");
     assert_eq!(block_on(files.read("config.json", 0..2)).expect("a later try"), b"{}");
 }
 

@@ -42,7 +42,7 @@ impl BlobDigest {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Sha256(_) => "SHA-256",
-            Self::Git(_) => "git's SHA-1",
+            Self::Git(_) => "git SHA-1",
         }
     }
 
