@@ -2,8 +2,12 @@
 
 use std::cell::RefCell;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::rc::Rc;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use futures::executor::block_on;
 use futures::future::{Either, select};
@@ -54,9 +58,14 @@ impl Scene {
     }
 
     fn program(&self) -> Program {
+        self.program_of(&self.mirror, false)
+    }
+
+    /// A program that asks another mirror of the same files, or that stays offline.
+    fn program_of(&self, mirror: &Mirror, is_offline: bool) -> Program {
         let store = Rc::new(DiskStore::new(self.folder.join("hub")));
-        let endpoint: Endpoint = self.mirror.url().parse().expect("an address");
-        let hub = Hub::new(Rc::new(Transport::new(endpoint.clone(), None, false)), store.clone(), endpoint);
+        let endpoint: Endpoint = mirror.url().parse().expect("an address");
+        let hub = Hub::new(Rc::new(Transport::new(endpoint.clone(), None, is_offline)), store.clone(), endpoint);
         let files = block_on(hub.open(&HubId::model("a/b").expect("an id"))).expect("a listing");
         let heard = Rc::<RefCell<Vec<Event>>>::default();
         let hearing = heard.clone();
@@ -128,7 +137,9 @@ fn whole(path: &Path) -> Vec<u8> {
 #[test]
 fn a_second_program_waits_for_the_first_and_fetches_only_the_rest() {
     let scene = Scene::new("second", Some(2_000_000));
-    let (first, second) = (scene.program(), scene.program());
+    // The mirror may still be sending to the first one when the second one begins.
+    let other = Mirror::start(Options::new(scene.folder.join("mirror"))).expect("a free port");
+    let (first, second) = (scene.program(), scene.program_of(&other, false));
     let (begun, mut progress) = futures::channel::mpsc::unbounded();
     first.files.listen(Rc::new(move |event| drop(begun.unbounded_send(event))));
     let downloading = first.fetch().boxed_local();
@@ -146,10 +157,10 @@ fn a_second_program_waits_for_the_first_and_fetches_only_the_rest() {
     drop(downloading);
     let held: u64 = block_on(first.store.held(&first.key(WEIGHTS))).expect("parts").iter().map(|part| part.end).sum();
     assert!((1..SIZE).contains(&held), "{held}");
-    scene.mirror.stats().reset();
     block_on(fetching).expect("the rest");
     scene.assert_read(&second);
-    assert!(scene.sent(WEIGHTS).1 >= SIZE - held);
+    let sent = other.stats().file(WEIGHTS);
+    assert_eq!((sent.requests, sent.bytes), (1, SIZE - held), "nothing but the rest");
     assert!(whole(&scene.snapshot(&second)) == scene.bytes);
 }
 
@@ -165,6 +176,82 @@ fn two_programs_at_once_leave_one_true_file() {
     }
     assert_eq!(scene.sent(WEIGHTS), (1, SIZE), "fetched once");
     assert!(whole(&scene.snapshot(&first)) == scene.bytes);
+}
+
+#[test]
+fn a_program_that_waits_for_another_says_so_once_where_no_terminal_is() {
+    let scene = Scene::new("told", None);
+    let program = scene.program();
+    let key = program.key(CONFIG);
+    assert!(block_on(program.store.lock(&key)).expect("a lock"));
+    let mut waiting = Command::new(env!("CARGO_BIN_EXE_straightedge"))
+        .args(["measure", "a/b", "--backend", "cpu", "--corpus", "puzzles"])
+        .env("HF_ENDPOINT", scene.mirror.url())
+        .env("HF_HOME", &scene.folder)
+        .env("HF_HUB_OFFLINE", "0")
+        .env_remove("HF_HUB_CACHE")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let said = BufReader::new(waiting.stderr.take().expect("its errors"));
+    let (send, lines) = mpsc::channel();
+    let reader = std::thread::spawn(move || said.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+    let first = lines.recv_timeout(Duration::from_secs(60));
+    // Long enough for it to try twice more.
+    std::thread::sleep(Duration::from_millis(2500));
+    program.store.unlock(&key);
+    waiting.wait().expect("an end");
+    reader.join().expect("a reader").expect("a listener");
+    let told = "waiting: another program is downloading config.json";
+    assert_eq!(first.as_deref(), Ok(told));
+    let rest: Vec<String> = lines.try_iter().collect();
+    assert!(!rest.iter().any(|line| line.contains("waiting")), "{rest:?}");
+}
+
+#[test]
+fn while_one_program_compares_a_damaged_file_another_leaves_it_alone() {
+    let scene = Scene::new("compared", None);
+    let first = scene.program();
+    block_on(first.fetch()).expect("the weights");
+    fs::write(scene.snapshot(&first), damaged(&scene.bytes)).expect("damage of the same size");
+    scene.mirror.stats().reset();
+    let (first, second) = (scene.program(), scene.program());
+    let (begun, mut progress) = futures::channel::mpsc::unbounded();
+    first.files.listen(Rc::new(move |event| drop(begun.unbounded_send(event))));
+    let comparing = first.fetch().boxed_local();
+    // It has read the damaged bytes, and not yet said so.
+    let Either::Right((_, comparing)) = block_on(select(comparing, progress.next())) else {
+        panic!("the first one ended at once");
+    };
+    let (waiting, mut waits) = futures::channel::mpsc::unbounded();
+    second.files.listen(Rc::new(move |event| drop(waiting.unbounded_send(event))));
+    let fetching = second.fetch().boxed_local();
+    let is_wait = |event: &Event| std::future::ready(matches!(event, Event::Waiting(_)));
+    let told = waits.by_ref().filter(is_wait);
+    match block_on(select(fetching, std::pin::pin!(told).next())) {
+        Either::Left((fetched, _)) => {
+            fetched.expect("the weights");
+            block_on(comparing).expect("the weights");
+        }
+        Either::Right((_, fetching)) => {
+            let (one, other) = block_on(futures::future::join(comparing, fetching));
+            one.and(other).expect("both");
+        }
+    }
+    assert_eq!(scene.sent(WEIGHTS), (1, SIZE), "fetched again once");
+    scene.assert_read(&second);
+}
+
+#[test]
+fn parts_that_were_damaged_where_they_lay_are_fetched_again() {
+    let scene = Scene::new("damaged-part", None);
+    let program = scene.program();
+    program.leave(WEIGHTS, &damaged(&scene.bytes[..1_000_000]));
+    let later = scene.program();
+    block_on(later.fetch()).expect("fetched again");
+    scene.assert_read(&later);
+    assert_eq!(scene.sent(WEIGHTS), (2, SIZE - 1_000_000 + SIZE), "the rest, and then the whole");
 }
 
 #[test]
@@ -247,16 +334,22 @@ fn an_incomplete_file_never_gets_into_the_cache() {
 #[test]
 fn where_nothing_can_be_written_the_cache_still_serves_what_it_has() {
     let scene = Scene::new("read-only", None);
+    // Without our own notes a model is known by the files of a measurement, of which a tokenizer is one.
+    fs::write(scene.folder.join("mirror/a/b/tokenizer.json"), "{}").expect("a file");
     let program = scene.program();
     block_on(program.fetch()).expect("the weights");
+    block_on(program.files.read("tokenizer.json", 0..2)).expect("the tokenizer");
     scene.assert_read(&program);
     let own = scene.folder.join("straightedge");
     fs::remove_dir_all(&own).expect("our own folder");
     // A file in its place refuses every folder, also to an administrator.
     fs::write(&own, "").expect("a file");
-    scene.mirror.stats().reset();
-    let later = scene.program();
-    block_on(later.fetch()).expect("all is here");
-    scene.assert_read(&later);
-    assert_eq!(scene.sent(WEIGHTS).0, 0);
+    for is_offline in [false, true] {
+        scene.mirror.stats().reset();
+        let later = scene.program_of(&scene.mirror, is_offline);
+        block_on(later.fetch()).expect("all is here");
+        scene.assert_read(&later);
+        assert_eq!(scene.sent(WEIGHTS).0, 0, "offline: {is_offline}");
+        assert_eq!(scene.mirror.stats().requests("") == 0, is_offline, "offline: {is_offline}");
+    }
 }

@@ -113,6 +113,22 @@ fn a_model_from_the_hub_measures_as_its_folder_does() {
     }
 }
 
+#[test]
+fn a_hash_is_claimed_until_the_whole_file_was_compared_with_it() {
+    let (mirror, cache) = (mirror(&fixture("")), fresh("claimed").join("hub"));
+    let text = fs::read(common::encyclopedia()).expect("a text");
+    let mut job = Job::new("tiny-gpt2", "text");
+    (job.backend, job.protocol.rows, job.protocol.seq_len) = (BackendChoice::Cpu, 1280, 64);
+    let is_claimed = |files: Rc<dyn Files>| measured(&job, files, &text).expect("a report").model.sha256_claimed;
+    let of_hub = || open(&mirror, Rc::new(DiskStore::new(cache.clone())), "tiny-gpt2").expect("the listing");
+    assert!(is_claimed(Rc::new(of_hub())), "weights come in parts while it measures");
+    assert!(!is_claimed(Rc::new(FolderFiles::new(fixture("tiny-gpt2")))), "a folder is read to its end");
+    let files = of_hub();
+    let size = files.repo().files["model.safetensors"].size;
+    block_on(files.prepare(&[("model.safetensors".into(), 0..size)])).expect("the whole file");
+    assert!(!is_claimed(Rc::new(of_hub())), "the cache holds the whole file, compared with the hash");
+}
+
 /// A GPT-2 of twelve blocks on a mirror, its files, and a job for it with a text.
 fn twelve_blocks(folder: &Path) -> (Mirror, HubFiles, Job, Vec<u8>) {
     let shape = Shape { width: 64, layers: 12, heads: 4, vocab: 512, positions: 512 };
@@ -199,6 +215,12 @@ fn every_fault_has_its_sentence_and_a_later_try_works() {
         fetch(&files).expect(fault);
         assert!(block_on(files.read("model.safetensors", 0..SIZE)).expect(fault) == bytes, "{fault}: other bytes");
     }
+    // The hub lists git's hash of a small file.
+    let files = open(&mirror, Rc::<MemoryStore>::default(), "a/b").expect("the listing");
+    mirror.faults().add("flipped:config.json".parse().expect("a fault"));
+    let error = block_on(files.read("config.json", 0..2)).expect_err("a flipped bit").to_string();
+    assert!(error.contains("config.json: damaged in transit (git SHA-1 "), "{error}");
+    assert_eq!(block_on(files.read("config.json", 0..2)).expect("a later try"), b"{}");
 }
 
 #[test]

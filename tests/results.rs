@@ -55,13 +55,17 @@ fn names(folder: &Path) -> Vec<String> {
 
 /// A measurement that takes far longer than any test waits for.
 fn long(folder: &Path, out: &Path, rows: usize) -> Child {
+    long_command(folder, out, rows).stderr(Stdio::null()).spawn().expect("the program runs")
+}
+
+fn long_command(folder: &Path, out: &Path, rows: usize) -> Command {
     let ids = folder.join("ids.json");
     let many: Vec<String> = (0..rows).map(|i| (i * i % 61 % 60).to_string()).collect();
     fs::write(&ids, format!("[{}]", many.join(","))).expect("ids");
     let rows = rows.to_string();
     let args = ["measure", "calibration", "--backend", "cpu", "--measures", "all", "--rows", &rows];
     let more = ["--tokens", text(&ids), "--out", text(out)];
-    command(&[&args[..], &more].concat()).stderr(Stdio::null()).spawn().expect("the program runs")
+    command(&[&args[..], &more].concat())
 }
 
 /// Waits until `is_so`, for at most two minutes.
@@ -132,6 +136,48 @@ fn what_a_full_disk_refuses_is_kept_elsewhere() {
     assert!(Report::from_json("printed", &String::from_utf8_lossy(&output.stdout)).is_ok());
 }
 
+/// A command that a shell starts after it has run `first`, in its place.
+fn in_shell(first: &str, then: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{first} && exec \"$0\" \"$@\"")]).arg(then.get_program()).args(then.get_args());
+    for (name, value) in then.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_fills_up_leaves_the_earlier_report_and_the_new_one_is_printed() {
+    let folder = folder("fills-up");
+    let (out, elsewhere) = (folder.join("report.json"), folder.join("elsewhere"));
+    fs::create_dir_all(&elsewhere).expect("a folder");
+    for is_there in [false, true] {
+        if is_there {
+            assert_eq!(run(&[&SHORT, &["--out", text(&out)]]).status.code(), Some(0));
+        }
+        let earlier = fs::read(&out).ok();
+        // Files of at most one block, as on a disk where no more is left.
+        let args = [&SHORT[..], &["--out", text(&out)]].concat();
+        let mut limited = in_shell("trap '' XFSZ && ulimit -f 1", &command(&args));
+        let output = limited.env("TMPDIR", &elsewhere).output().expect("the program runs");
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains("cannot be written") && said.contains("tried again until the measurement ends"),
+            "{said}"
+        );
+        assert!(said.contains("the result is in standard output"), "{said}");
+        let printed = Report::from_json("printed", &String::from_utf8_lossy(&output.stdout)).expect("a report");
+        assert!(!printed.partial && printed.blocks.len() == 6);
+        assert_eq!(fs::read(&out).ok(), earlier, "as it was");
+        assert_eq!((names(&folder).len(), names(&elsewhere).len()), (1 + usize::from(is_there), 0), "no rests");
+    }
+}
+
 #[test]
 fn links_pipes_and_the_files_beside_are_left_as_they_are() {
     let folder = folder("links");
@@ -190,6 +236,27 @@ fn every_signal_that_ends_the_program_keeps_what_is_known() {
         assert_eq!(child.wait().expect("the program ends").code(), Some(130), "{name}");
         let report = report(&out);
         assert!(report.partial && !report.blocks.is_empty());
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_of_nohup_ignores_hangups_and_keeps_what_is_known_at_the_other_signals() {
+    let folder = folder("nohup");
+    for name in ["-TERM", "-INT"] {
+        let out = folder.join(format!("report{name}.json"));
+        let mut ignoring = in_shell("trap '' HUP", &long_command(&folder, &out, 40_000));
+        let mut child = ignoring.stderr(Stdio::null()).spawn().expect("the program runs");
+        wait_until("a report", || out.exists());
+        let begun = report(&out).blocks.len();
+        signal(&child, "-HUP");
+        wait_until("another block", || {
+            assert!(child.try_wait().expect("a process").is_none(), "the hangup ended it");
+            report(&out).blocks.len() > begun
+        });
+        signal(&child, name);
+        assert_eq!(child.wait().expect("the program ends").code(), Some(130), "{name}");
+        assert!(report(&out).partial);
     }
 }
 

@@ -124,7 +124,9 @@ fn the_state_of_another_measurement_is_refused_by_name() {
     for (what, damaged) in damages {
         std::fs::write(&state, damaged).expect("a file");
         let error = refused(job(BackendChoice::Cpu, &[Measure::Fit]));
-        assert!(error.contains("another: cannot be read"), "{what}: {error}");
+        assert!(error.contains("another: not an intact saved measurement ("), "{what}: {error}");
+        assert_eq!(error.contains("(it is cut off)"), what != "no state", "{what}: {error}");
+        assert!(error.ends_with("; delete it to begin again"), "{what}: {error}");
     }
 }
 

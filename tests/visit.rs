@@ -3,11 +3,13 @@
 
 mod common;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs;
+use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
+use std::task::Poll;
 
 use common::fixture;
 use futures::executor::block_on;
@@ -294,6 +296,57 @@ impl Http for Canned {
     fn sleep(&self, _seconds: f64) -> LocalBoxFuture<'static, ()> {
         Box::pin(futures::future::pending())
     }
+}
+
+/// A server whose answers come in pieces, each after 50 seconds of a clock of its own.
+#[derive(Clone)]
+struct Dripping {
+    status: u16,
+    clock: Rc<Cell<f64>>,
+}
+
+impl Body for Dripping {
+    fn chunk(&mut self) -> LocalBoxFuture<'_, Result<Option<Vec<u8>>, Failure>> {
+        let until = self.clock.get() + 50.0;
+        Box::pin(poll_fn(move |context| {
+            self.clock.set(self.clock.get() + 10.0);
+            context.waker().wake_by_ref();
+            if self.clock.get() >= until { Poll::Ready(Ok(Some(vec![b' '; 100]))) } else { Poll::Pending }
+        }))
+    }
+}
+
+impl Http for Dripping {
+    fn get<'a>(&'a self, _request: &'a HttpRequest) -> LocalBoxFuture<'a, Result<Response, Failure>> {
+        Box::pin(ready(Ok(Response { status: self.status, headers: Default::default(), body: Box::new(self.clone()) })))
+    }
+
+    /// What waits lets time pass.
+    fn sleep(&self, seconds: f64) -> LocalBoxFuture<'static, ()> {
+        let (clock, until) = (self.clock.clone(), self.clock.get() + seconds);
+        Box::pin(poll_fn(move |context| {
+            clock.set(clock.get() + 0.1);
+            context.waker().wake_by_ref();
+            if clock.get() >= until { Poll::Ready(()) } else { Poll::Pending }
+        }))
+    }
+}
+
+/// The error of a listing from a server that drips, and the seconds until then.
+fn dripped(status: u16) -> (Error, f64) {
+    let server = Dripping { status, clock: Rc::default() };
+    let hub = Hub::new(Rc::new(server.clone()), Rc::<MemoryStore>::default(), Endpoint::default());
+    let error = block_on(hub.open(&id("a/b"))).map(|_| ()).expect_err("it never ends");
+    (error, server.clock.get())
+}
+
+#[test]
+fn a_listing_and_a_refusal_that_drip_end() {
+    let (error, seconds) = dripped(200);
+    let is_told = matches!(&error, Error::Network { why, .. } if why == "it was not complete after 120 seconds");
+    assert!(is_told && seconds < 400.0, "two tries: {error} after {seconds} seconds");
+    let (error, seconds) = dripped(404);
+    assert!(matches!(&error, Error::HubMissing { .. }) && seconds < 200.0, "{error} after {seconds} seconds");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use straightedge::run::Events;
 use straightedge::trace::Span;
 
 use super::crash;
-use super::progress::{ProgressLine, duration, waiting};
+use super::progress::{ProgressLine, duration};
 use super::status::Status;
 use super::tuning;
 
@@ -84,7 +84,7 @@ pub(super) fn drive_with_listener(
                 line.show(&standing);
             }
             Event::Warning(warning) => line.interject(&format!("warning: {}", warning.text)),
-            Event::Waiting(wait) => line.note(&waiting(&wait)),
+            Event::Waiting(wait) => line.note(&wait),
             Event::Map(map) => maps.push(*map),
             Event::Span(span) => spans.push(span),
             Event::Failed(error) => failure = Some(error),
@@ -128,13 +128,25 @@ pub(super) fn catch_interrupts() -> UnboundedReceiver<()> {
                 let _ = wake.unbounded_send(());
             }
         };
-        // Without a handler a signal just ends the program. That is also how one started by nohup keeps ignoring hangups.
-        let _ = if ignores_hangups() { Ok(()) } else { ctrlc::set_handler(handler) };
+        // Without a handler a signal just ends the program.
+        let _ = ctrlc::set_handler(handler);
     });
     woken
 }
 
+/// Keeps hangups from a program that was started to ignore them, whose handler would receive them with the other signals.
+/// Threads take this over from the one that starts them, so it comes before any other.
+pub(super) fn keep_ignoring_hangups() {
+    #[cfg(unix)]
+    if ignores_hangups() {
+        let mut hangup = nix::sys::signal::SigSet::empty();
+        hangup.add(nix::sys::signal::Signal::SIGHUP);
+        let _ = hangup.thread_block();
+    }
+}
+
 /// Whether whoever started the program has it ignore hangups, as nohup does. Known on Linux only.
+#[cfg(unix)]
 fn ignores_hangups() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -30,6 +30,7 @@ use status::{Status, complain, tell};
 
 /// Parses the arguments, runs the command and prints an error as one line.
 pub(crate) fn main() -> ExitCode {
+    drive::keep_ignoring_hangups();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return usage(&error),

@@ -18,27 +18,25 @@ pub(super) fn listener() -> Listener {
             line.borrow_mut().show(&ProgressPair { main: Some(progress), beside: None });
         }
         Event::Progress(_) => line.borrow_mut().clear(),
-        Event::Waiting(wait) => line.borrow_mut().note(&waiting(&wait)),
+        Event::Waiting(wait) => line.borrow_mut().note(&wait),
         Event::Warning(warning) => line.borrow_mut().interject(&format!("warning: {}", warning.text)),
         _ => {}
     })
-}
-
-pub(super) fn waiting(wait: &Wait) -> String {
-    format!("waiting {}: {}", duration(wait.seconds), wait.why)
 }
 
 /// A status line on standard error that is overwritten, if that is a terminal.
 pub(super) struct ProgressLine {
     terminal: bool,
     shown: Option<Instant>,
+    /// What was last waited for.
+    awaited: Option<String>,
 }
 
 impl ProgressLine {
     const INTERVAL: Duration = Duration::from_millis(100);
 
     pub(super) fn new() -> Self {
-        Self { terminal: stderr().is_terminal(), shown: None }
+        Self { terminal: stderr().is_terminal(), shown: None, awaited: None }
     }
 
     pub(super) fn show(&mut self, standing: &ProgressPair) {
@@ -55,11 +53,15 @@ impl ProgressLine {
         self.tell(&format!("straightedge: {text}"));
     }
 
-    /// Prints a permanent line, on a terminal only: the output of a script should hold results alone.
-    pub(super) fn note(&mut self, text: &str) {
+    /// Prints a permanent line about a wait: each time on a terminal. The output of a script has each reason once, since
+    /// silence for minutes looks like a program that hangs.
+    pub(super) fn note(&mut self, wait: &Wait) {
         if self.terminal {
-            self.tell(text);
+            self.tell(&format!("waiting {}: {}", duration(wait.seconds), wait.why));
+        } else if self.awaited.as_ref() != Some(&wait.why) {
+            self.tell(&format!("waiting: {}", wait.why));
         }
+        self.awaited = Some(wait.why.clone());
     }
 
     /// Prints a permanent line.

@@ -1,6 +1,7 @@
 //! Writes results: to a file, which is replaced as a whole; straight into a pipe or device; or to standard output.
 //!
-//! A result is never lost: what cannot be written to its place goes to the temporary folder, or else to standard output.
+//! Only where a folder takes no new file is the file itself written over. A result is never lost: what cannot be written
+//! to its place goes to the temporary folder, or else to standard output.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -119,7 +120,8 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Writes a new file in `folder` with a name like `name` and returns its path; never touches a file that exists.
 fn beside(folder: &Path, name: &OsStr, bytes: &[u8]) -> io::Result<PathBuf> {
     let (path, mut file) = create_beside(folder, name)?;
-    match file.write_all(bytes).and_then(|()| file.flush()) {
+    // A name must not lead to bytes that a loss of power takes along.
+    match file.write_all(bytes).and_then(|()| file.sync_all()) {
         Ok(()) => Ok(path),
         Err(error) => {
             let _ = fs::remove_file(&path);

@@ -251,6 +251,9 @@ fn heading(report: &Report) -> String {
     if protocol.piece_chars > 0 {
         let _ = write!(text, ", each the beginning of a piece of {} characters", protocol.piece_chars);
     }
+    if model.sha256_claimed {
+        text += "; hash of the weights claimed by the hub, not compared with whole files";
+    }
     let [backend, adapter] = [&*device.backend, device.adapter.as_deref().unwrap_or("unknown adapter")].map(shown);
     let _ = writeln!(text, "\n{backend} ({adapter}), {:.1} s", report.seconds.total);
     if report.partial {

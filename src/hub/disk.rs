@@ -142,22 +142,22 @@ impl DiskStore {
             *downloads += 1;
             return Ok(true);
         }
-        // A whole file is only read, also where nothing can be written.
-        if self.is_whole(file) {
-            return Ok(true);
-        }
         let path = self.beside(file, "lock");
-        let failed = |error: std::io::Error| unwritable(&path, &error);
-        fs::create_dir_all(path.parent().unwrap_or(&self.own)).map_err(failed)?;
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {
+        match self.open_lock(&path).map_err(TryLockError::Error).and_then(|lock| lock.try_lock().map(|()| lock)) {
+            Ok(lock) => {
                 locks.insert(file.clone(), (lock, 1));
                 Ok(true)
             }
             Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(error)) => Err(failed(error)),
+            // A whole file is only read where nothing can be written.
+            Err(TryLockError::Error(_)) if self.is_whole(file) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(unwritable(&path, &error)),
         }
+    }
+
+    fn open_lock(&self, path: &Path) -> std::io::Result<File> {
+        fs::create_dir_all(path.parent().unwrap_or(&self.own))?;
+        OpenOptions::new().create(true).truncate(false).write(true).open(path)
     }
 
     fn unlock_now(&self, file: &FileKey) {

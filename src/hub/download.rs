@@ -246,11 +246,12 @@ impl Hub {
     }
 
     async fn check_hash(&self, key: &FileKey, digest: BlobDigest) -> Result<()> {
+        let kind = digest.kind().into();
         let (Some(expected), found) = (&key.blob, digest.hex()) else { return Ok(()) };
         if *expected == found {
             return Ok(());
         }
         self.forget(key).await?;
-        Err(Error::HashMismatch { file: key.path.clone(), found, expected: expected.clone() })
+        Err(Error::HashMismatch { file: key.path.clone(), kind, found, expected: expected.clone() })
     }
 }

@@ -94,8 +94,10 @@ impl HubFiles {
         let mut meter = DownloadMeter::of_announced(&self.hub, &self.announced, plan.bytes());
         for (key, ranges) in plan.ranges {
             // A damaged copy has been deleted, so the next try fetches it again.
-            if let Brought::Damaged = self.bring(&key, &ranges, &mut meter).await? {
-                self.bring(&key, &ranges, &mut meter).await?;
+            if let Brought::Damaged(_) = self.bring(&key, &ranges, &mut meter).await?
+                && let Brought::Damaged(again) = self.bring(&key, &ranges, &mut meter).await?
+            {
+                return Err(again);
             }
         }
         Ok(())
@@ -111,12 +113,13 @@ impl HubFiles {
         }
         let _lock = self.hub.lock(key).await?;
         // Another program may have fetched some of it in the meantime.
-        let missing = plan::missing(ranges, &store.held(key).await?);
-        let is_stored = missing.is_empty();
+        let held = store.held(key).await?;
+        let missing = plan::missing(ranges, &held);
         self.fetch(key, missing, meter).await?;
         if is_unknown(&store.held(key).await?) {
             match self.hub.verify(key).await {
-                Err(Error::HashMismatch { .. }) if is_stored => return Ok(Brought::Damaged),
+                // What was stored before may have been damaged there, not on its way.
+                Err(error @ Error::HashMismatch { .. }) if !held.is_empty() => return Ok(Brought::Damaged(error)),
                 verified => verified?,
             }
         }
@@ -143,8 +146,8 @@ impl HubFiles {
 /// The outcome of bringing ranges of a file into the store.
 enum Brought {
     Held,
-    /// The stored file had another hash and was deleted.
-    Damaged,
+    /// The file, of which some was stored before, had another hash and was deleted.
+    Damaged(Error),
 }
 
 /// A planned download.

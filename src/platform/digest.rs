@@ -38,6 +38,14 @@ impl BlobDigest {
         }
     }
 
+    /// Its name in words.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Sha256(_) => "SHA-256",
+            Self::Git(_) => "git SHA-1",
+        }
+    }
+
     /// Hashes the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         match self {

@@ -50,6 +50,9 @@ sentences! {
         /// A maps file that is damaged or contradicts itself.
         MalformedMaps { file: String, why: String } =
             "{file}: not an intact maps file ({why}); write it again with --dump-maps",
+        /// A saved state of a measurement that is cut off or damaged.
+        MalformedState { file: String, why: String } =
+            "{file}: not an intact saved measurement ({why}); delete it to begin again",
         /// An intact PyTorch file that holds more than plain tensors, or holds them in another way.
         UnsupportedTorch { file: String, why: String } =
             "{file}: not read as weights because {why}; convert it to safetensors, as save_pretrained of transformers does, or choose a revision that has them",
@@ -352,12 +355,14 @@ sentences! {
         /// A downloaded file with another hash than the hub lists.
         HashMismatch {
             file: String,
+            /// The kind of hash.
+            kind: String,
             /// Hash of the download.
             found: String,
             /// Hash in the listing.
             expected: String,
         } =
-            "{file}: damaged in transit (SHA-256 {found}, but the hub lists {expected}); it was discarded, download it again",
+            "{file}: damaged in transit ({kind} {found}, but the hub lists {expected}); it was discarded, download it again",
         /// No storage left for downloads.
         StorageFull { why: String } = "storage: full ({why}); delete what you no longer need",
         /// A browser without storage for this page: a private window, or a page that is not served over https.

@@ -429,7 +429,8 @@ mod tests {
     #[test]
     fn what_was_measured_of_damaged_weights_is_dropped_and_of_others_kept() {
         let lost = Error::Cancelled;
-        let damaged = Error::HashMismatch { file: "w".into(), found: "a".into(), expected: "b".into() };
+        let [file, kind, found, expected] = ["w", "SHA-256", "a", "b"].map(String::from);
+        let damaged = Error::HashMismatch { file, kind, found, expected };
         for (error, kept) in [(lost, 1), (damaged, 0)] {
             let mut recorder = Recorder::default();
             recorder.record(&Event::Started(Box::new(header())));

@@ -130,7 +130,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         Measuring { forks, swept, layers, .. }: &mut Measuring<'_, 'a, B>,
     ) -> Result<Option<(usize, Stream<B::Tensor>)>> {
         let Some(resume) = self.pass.resume else { return Ok(None) };
-        let damaged = |error: io::Error| Error::UnreadableFile { file: resume.name(), why: error.to_string() };
+        let damaged = |error: io::Error| refused(resume.name(), &error);
         let Some(mut from) = resume.open().map_err(damaged)? else { return Ok(None) };
         let contents = contents(&mut from).map_err(damaged)?;
         if contents.key != self.pass.key {
@@ -211,7 +211,16 @@ pub fn standing(from: &mut dyn Read) -> io::Result<(usize, usize)> {
 }
 
 fn malformed(why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("not a saved measurement: {why}"))
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+/// The error of a state that the system does not let be read, or of one that is damaged, which only goes by deleting it.
+fn refused(file: String, error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => Error::MalformedState { file, why: "it is cut off".into() },
+        io::ErrorKind::InvalidData => Error::MalformedState { file, why: error.to_string() },
+        _ => Error::UnreadableFile { file, why: error.to_string() },
+    }
 }
 
 fn contents(from: &mut dyn Read) -> io::Result<StateHeader> {

@@ -4,7 +4,10 @@ use serde::de::DeserializeOwned;
 use straightedge_api::error::{Error, Result};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{Blob, Response, Window, WorkerGlobalScope};
+use web_sys::{AbortSignal, Blob, RequestInit, Response, Window, WorkerGlobalScope};
+
+/// Milliseconds until a file is given up: enough for the largest of the site, of 3 MB, at 5 kB/s.
+const PATIENCE: u32 = 600_000;
 
 /// The file as a blob, which the browser keeps outside wasm memory.
 pub async fn blob(path: &str) -> Result<Blob> {
@@ -52,10 +55,12 @@ async fn get(path: &str) -> Result<Response> {
 }
 
 fn fetch(path: &str) -> js_sys::Promise {
-    let global = js_sys::global();
+    let (global, how) = (js_sys::global(), RequestInit::new());
+    // It ends the transfer of the body too.
+    how.set_signal(Some(&AbortSignal::timeout_with_u32(PATIENCE)));
     match global.dyn_ref::<Window>() {
-        Some(window) => window.fetch_with_str(path),
-        None => global.unchecked_into::<WorkerGlobalScope>().fetch_with_str(path),
+        Some(window) => window.fetch_with_str_and_init(path, &how),
+        None => global.unchecked_into::<WorkerGlobalScope>().fetch_with_str_and_init(path, &how),
     }
 }
 
