@@ -156,7 +156,7 @@ mod tests {
         statistic: impl Fn([f64; N]) -> f64,
         mut draw: impl FnMut(&mut Random) -> [f64; N],
     ) -> f64 {
-        const REPETITIONS: usize = 600;
+        const REPETITIONS: usize = 4_000;
         let resamples = Resamples::new(windows, 7);
         let mut random = Random::new(5);
         let held = (0..REPETITIONS).filter(|_| {
@@ -219,7 +219,7 @@ mod tests {
             let found = simulated(windows, shared);
             let cells = found.map(|(_, held)| format!("{:.1} %", 100.0 * held)).join(" | ");
             let row = format!("| {windows} | {shared} | {cells} |");
-            assert!(found.iter().all(|(_, held)| (0.93..=0.97).contains(held)), "{found:?}");
+            assert!(found.iter().all(|(_, held)| (0.92..=0.97).contains(held)), "{found:?}");
             if !document.contains(&row) {
                 missing += &(row + "\n");
             }
@@ -281,7 +281,7 @@ mod tests {
     /// Share of repetitions in which R² of two maps on the same windows is called different. The second leaves an error
     /// of `gap` more variance; the errors of both are mostly the same.
     fn called_different(windows: usize, gap: f64) -> f64 {
-        const REPETITIONS: usize = 600;
+        const REPETITIONS: usize = 4_000;
         let mut random = Random::new(11);
         let r2 = |[errors, totals]: [f64; 2]| 1.0 - errors / totals;
         let called = (0..REPETITIONS).filter(|_| {
