@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(series(&comparison, Field::R2Lin), Some(5), "published values are of the scalar kind");
         assert_eq!(series(&comparison, Field::R2LinScalar), Some(3), "controls are not");
         comparison.toggle(&Key::Recorded("demo-gpt2".into()));
-        assert_eq!(series(&comparison, Field::R2Lin), Some(3));
+        assert_eq!(series(&comparison, Field::R2Lin), Some(4));
         assert_eq!(compared(&[], Field::R2Lin), None);
     }
 
