@@ -195,9 +195,8 @@ mod tests {
     fn simulated(windows: usize, shared: f64) -> [(&'static str, f64); 4] {
         let half = |value: f64| value / 2.0;
         let r2 = |[x, p, q]: [f64; 3]| [(half(p) + half(q)).powi(2), (x + half(p) + half(q)).powi(2)];
-        let gain = |[x, p, q]: [f64; 3]| {
-            [(half(p) + half(q)).powi(2), half(q).powi(2), (x + half(p) + half(q)).powi(2)]
-        };
+        let gain =
+            |[x, p, q]: [f64; 3]| [(half(p) + half(q)).powi(2), half(q).powi(2), (x + half(p) + half(q)).powi(2)];
         let cosine = |[c]: [f64; 1]| [0.8 + 0.1 * c, 1.0];
         let losses = |[base, change]: [f64; 2]| [3.0 + base, 3.02 + base + 0.05 * change, 1.0];
         // A perplexity is exp of the mean loss.

@@ -59,8 +59,7 @@ fn controls(recorded: &[Recorded<'_>]) -> String {
                 row(&mut text, &[String::new(), title.into()], curve);
             }
         }
-        let mean_of =
-            |name| mean(&summary.controls.get(name).map(|curve| known(curve)).unwrap_or_default());
+        let mean_of = |name| mean(&summary.controls.get(name).map(|curve| known(curve)).unwrap_or_default());
         means.push(format!(
             "{} {:.3}, {:.3} and {:.3}",
             bundled.name,

@@ -24,8 +24,8 @@ mod unfinished;
 mod visit;
 
 pub(super) use captured_rows::of_rows;
-pub(super) use resume::adopt;
 pub(super) use layers::LayerMeasure;
+pub(super) use resume::adopt;
 pub use resume::standing;
 pub(super) use rows::{Batch, Cut, Reading, fold_batches};
 pub(super) use source::Source;
