@@ -3,7 +3,10 @@
 mod common;
 
 use std::cell::RefCell;
+use std::fs;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::rc::Rc;
 
 use common::fixture;
@@ -13,7 +16,10 @@ use futures::future::LocalBoxFuture;
 use half::{bf16, f16};
 use serde_json::{Value, json};
 use straightedge::error::Error;
+use straightedge::job::Job;
 use straightedge::platform::digest::sha256;
+use straightedge::report::Report;
+use straightedge::run::rows_extent;
 use straightedge::weights::{Files, FolderFiles, MemoryFiles, RowsFile};
 
 fn open_error(bytes: Vec<u8>) -> Error {
@@ -91,6 +97,18 @@ fn lying_header_lengths_are_refused_without_room_being_made_for_them() {
         let error = open_error(lying);
         assert!(is_malformed(&error), "{length}: {error:?}");
     }
+}
+
+#[test]
+fn a_header_longer_than_any_real_one_is_refused() {
+    let blank = |length: usize| {
+        let mut bytes = [&(length as u64).to_le_bytes()[..], b"{}"].concat();
+        bytes.resize(8 + length, b' ');
+        open(single(bytes)).map(drop)
+    };
+    assert_eq!(blank(16 << 20), Ok(()));
+    let refused = blank((16 << 20) + 1).expect_err("too long");
+    assert!(is_malformed(&refused) && refused.to_string().contains("over the limit"), "{refused}");
 }
 
 #[test]
@@ -259,4 +277,121 @@ fn rows_of_a_file_are_read_by_range() {
         let found = open_rows(tensors).map(|_| "accepted");
         assert!(matches!(&found, Err(Error::MalformedWeights { file, .. }) if file == "rows.safetensors"), "{found:?}");
     }
+}
+
+/// A folder of a test, with the files of the tiny GPT-2.
+fn copy(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile").join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a temporary folder");
+    for file in ["config.json", "model.safetensors", "tokenizer.json"] {
+        fs::copy(fixture("tiny-gpt2").join(file), folder.join(file)).expect("a copy");
+    }
+    folder
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn straightedge(args: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_straightedge")).args(args).env("HF_HUB_OFFLINE", "1").output();
+    output.expect("the program runs")
+}
+
+/// What the program says when it refuses its input.
+#[track_caller]
+fn complaint(args: &[&str]) -> String {
+    let output = straightedge(args);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+    said
+}
+
+#[test]
+fn a_pointer_of_git_in_place_of_any_file_is_told_as_one() {
+    let encyclopedia = common::encyclopedia();
+    let cases = [
+        ("model.safetensors", None),
+        ("pytorch_model.bin", Some("model.safetensors")),
+        ("tokenizer.json", None),
+        ("tokenizer.model", Some("tokenizer.json")),
+        ("config.json", None),
+    ];
+    for (file, instead_of) in cases {
+        let folder = copy(&format!("pointer-{file}"));
+        instead_of.iter().for_each(|other| fs::remove_file(folder.join(other)).expect("it was there"));
+        let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n";
+        fs::write(folder.join(file), pointer).expect("a file");
+        let said = complaint(&["measure", text(&folder), "--text", text(&encyclopedia), "--backend", "cpu"]);
+        for words in [file, "Git LFS", "git lfs pull"] {
+            assert!(said.contains(words), "{file}: {said}");
+        }
+    }
+}
+
+#[test]
+fn captured_rows_of_another_form_are_told_of_as_rows() {
+    let folder = copy("rows");
+    let x = f32s("x", &[320, 2], &[0.5; 640]);
+    let doubles = Made { name: "y".into(), dtype: "F64", shape: vec![320, 2], bytes: vec![0; 640 * 8] };
+    let good = [x.clone(), f32s("y", &[320, 2], &[1.0; 640])];
+    let cases: [(&str, Vec<u8>, &[&str], &[&str]); 5] = [
+        ("flat", safetensors(&[f32s("x", &[640], &[0.5; 640]), good[1].clone()]), &[], &["tensor x", "[640]"]),
+        ("unequal", safetensors(&[x.clone(), f32s("y", &[160, 2], &[1.0; 320])]), &[], &["320 rows", "160"]),
+        ("doubles", safetensors(&[x, doubles]), &[], &["tensor y", "F64", "F32, F16 or BF16"]),
+        ("cut", safetensors(&good)[..900].to_vec(), &[], &["not captured rows", "write them again"]),
+        // The product of both does not fit into 64 bits.
+        ("endless", safetensors(&good), &["18446744073709551615"], &["320 rows", "18446744073709551615"]),
+    ];
+    for (name, bytes, window, words) in cases {
+        let path = folder.join(format!("{name}.safetensors"));
+        fs::write(&path, &bytes).expect("a file");
+        let options: Vec<_> = window.iter().flat_map(|window| ["--window", *window, "--rows", *window]).collect();
+        let said = complaint(&[&["fit", text(&path), "--backend", "cpu"][..], &options].concat());
+        // The page's preview, which reads only the header, tells the same.
+        let (mut job, file) = (Job::new("rows", "rows"), format!("{name}.safetensors"));
+        if let Some(window) = window.first() {
+            (job.protocol.seq_len, job.protocol.rows) = (window.parse().expect("64 bits"), usize::MAX);
+        }
+        let files = Rc::new(MemoryFiles::default().with(file.clone(), bytes));
+        let previewed = block_on(rows_extent(&job, files, &file));
+        let previewed = previewed.map_or_else(Some, |extent| extent.refusal).map(|error| error.to_string());
+        assert!(previewed.is_some() || name == "doubles", "{name} is not refused before it is measured");
+        for told in [Some(said), previewed].into_iter().flatten() {
+            words.iter().for_each(|word| assert!(told.contains(word), "{name}, {word}: {told}"));
+            for foreign in ["--seq-len", "longer text", "the model", "download", "weights"] {
+                assert!(!told.contains(foreign), "{name} says {foreign}: {told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_value_that_overflows_in_a_block_leaves_the_blocks_before_it() {
+    let (folder, encyclopedia) = (copy("overflow"), common::encyclopedia());
+    let weights = folder.join("model.safetensors");
+    let mut bytes = fs::read(&weights).expect("weights");
+    let intact = bytes.clone();
+    let start = 8 + u64::from_le_bytes(bytes[..8].try_into().expect("a length")) as usize;
+    let header: Value = serde_json::from_slice(&bytes[8..start]).expect("a header");
+    let place = &header["transformer.h.2.mlp.c_proj.weight"]["data_offsets"];
+    let place = [0, 1].map(|at| start + place[at].as_u64().expect("an offset") as usize);
+    // Finite, but sums of products with them are not.
+    bytes[place[0]..place[1]].chunks_exact_mut(4).for_each(|value| value.copy_from_slice(&f32::MAX.to_le_bytes()));
+    fs::write(&weights, &bytes).expect("a file");
+    let out = folder.join("report.json");
+    let args = ["measure", text(&folder), "--text", text(&encyclopedia), "--backend", "cpu", "--rows", "1280"];
+    let args = [&args[..], &["--seq-len", "64", "--out", text(&out)]].concat();
+    let said = complaint(&args);
+    assert!(said.contains("block 2: ffn_out holds NaN or infinity at row "), "{said}");
+    let report = || Report::from_json("report", &fs::read_to_string(&out).expect("a report")).expect("a report");
+    let partial = report();
+    let blocks: Vec<_> = partial.blocks.iter().map(|block| block.block).collect();
+    assert!(partial.partial && blocks == [0, 1], "{blocks:?}");
+    // The next start with intact weights replaces it.
+    fs::write(&weights, intact).expect("a file");
+    assert!(straightedge(&args).status.success());
+    let whole = report();
+    assert!(!whole.partial && whole.blocks.len() == 4 && whole.blocks[0].r2_lin == partial.blocks[0].r2_lin);
 }

@@ -135,7 +135,7 @@ fn files_that_do_not_fit_are_refused_by_name() {
     refused(&replaced("merges.txt", "not there\n"), "vocab.json", "merges[0] names a token");
     refused(&vec![("vocab.txt", b"the\nof\n".to_vec())], "vocab.txt", "[UNK]");
     refused(&vec![("vocab.txt", vec![0xff])], "vocab.txt", "UTF-8");
-    refused(&vec![("tokenizer.model", b"version https://git-lfs".to_vec())], "tokenizer.model", "damaged");
+    refused(&vec![("tokenizer.model", b"\x0a\xff".to_vec())], "tokenizer.model", "damaged");
     refused(&vec![("tokenizer.model", Vec::new())], "tokenizer.model", "no unknown piece");
 }
 

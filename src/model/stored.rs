@@ -126,7 +126,7 @@ impl CheckpointTensor {
 
     /// Shape on a device.
     pub(super) fn device_shape(&self) -> Shape {
-        Shape::new(self.rows, self.len() as usize / self.rows.max(1))
+        Shape::new(self.rows, usize::try_from(self.len() / self.rows.max(1) as u64).unwrap_or(usize::MAX))
     }
 }
 

@@ -31,8 +31,8 @@ pub async fn extent(job: &Job, files: &dyn Files, text: &Text, on_bytes: &dyn Fn
 /// # Errors
 /// The errors of [`super::fit()`] about the file.
 pub async fn rows_extent(job: &Job, files: Rc<dyn Files>, file: &str) -> Result<CorpusSize> {
-    job.check()?;
-    let rows = RowsFile::open(files, file).await?;
+    job.check().map_err(Error::of_rows)?;
+    let rows = RowsFile::open(files, file).await.map_err(Error::of_rows)?;
     let Protocol { rows: asked, seq_len, folds, .. } = job.protocol;
     let used = rows.n.min(asked);
     let folds = Folds::of_rows(&job.corpus, used, seq_len, folds);

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::corpus::{TOKENIZER_KINDS, Tokenizer, check_tokenizer_size, tokenizer_files};
 use crate::error::Result;
 use crate::platform::digest::sha256;
-use crate::weights::Files;
+use crate::weights::{Files, refuse_pointer};
 
 /// Most bytes of files whose tokenizers are kept; larger ones take memory that the measurement needs.
 const KEPT_BYTES: usize = 1 << 20;
@@ -39,7 +39,9 @@ pub(super) async fn tokenizer(files: &dyn Files) -> Result<Rc<Tokenizer>> {
             let mut found = Vec::new();
             for file in names {
                 check_tokenizer_size(file, sizes[file])?;
-                found.push((file, files.read(file, 0..sizes[file]).await?));
+                let bytes = files.read(file, 0..sizes[file]).await?;
+                refuse_pointer(file, &bytes)?;
+                found.push((file, bytes));
             }
             return read(&found);
         }

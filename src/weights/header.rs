@@ -11,8 +11,9 @@ use super::place::{Places, TensorPlace};
 use super::source::{Files, refuse_pointer};
 use crate::error::{Error, Result};
 
-/// The format's own limit; the largest real headers take a few megabytes.
-const MAX_HEADER: u64 = 100_000_000;
+/// Most bytes of a header. The largest real ones take a few megabytes; the 100 MB that the format allows would take
+/// gigabytes of memory.
+const MAX_HEADER: u64 = 16 << 20;
 
 /// Bytes of the length field before the header.
 const LENGTH: u64 = 8;

@@ -16,6 +16,7 @@ mod write;
 pub use rows::RowsFile;
 #[cfg(not(target_arch = "wasm32"))]
 pub use source::FolderFiles;
+pub(crate) use source::refuse_pointer;
 pub use source::{FilePart, Files, Listener, MemoryFiles, read_whole};
 pub use tensors::{ByteProgress, Weights, has_safetensors, has_weights, is_weight_file};
 pub use write::{NewTensor, write_model};

@@ -72,7 +72,7 @@ pub trait Files {
 const POINTER: &[u8] = b"version ";
 
 /// Refuses a file that begins like a Git LFS pointer, as no JSON and no header does.
-pub(super) fn refuse_pointer(file: &str, bytes: &[u8]) -> Result<()> {
+pub(crate) fn refuse_pointer(file: &str, bytes: &[u8]) -> Result<()> {
     if bytes.starts_with(POINTER) { Err(Error::LfsPointer { file: file.into() }) } else { Ok(()) }
 }
 

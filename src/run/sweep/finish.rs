@@ -71,7 +71,7 @@ impl<B: Backend> Pass<'_, B> {
         }
         self.bias(report, train_rows).into_iter().for_each(warn);
         if !(*r2_rounding <= R2_DIGITS) {
-            warn(WarningKind::LostDigits { error: format!("{r2_rounding:.0e}") });
+            warn(WarningKind::LostDigits { error: format!("{:.0e}", rounded_up(*r2_rounding, 1)) });
         }
         if report.r2_lin.is_none() {
             warn(WarningKind::NoVariance);
@@ -87,7 +87,7 @@ impl<B: Backend> Pass<'_, B> {
             return None;
         }
         let rows = self.folds.all().len() * self.job.protocol.seq_len;
-        let needed = rounded_up(report.rows_needed? / train_rows as f64 * rows as f64);
+        let needed = rounded_up(report.rows_needed? / train_rows as f64 * rows as f64, 2);
         Some(WarningKind::MoreRows {
             bias: format!("{bias:.3}"),
             error: format!("{error:.3}"),
@@ -98,8 +98,11 @@ impl<B: Backend> Pass<'_, B> {
     }
 }
 
-/// The next number of two significant digits.
-fn rounded_up(value: f64) -> f64 {
-    let step = 10f64.powf(value.log10().floor() - 1.0);
+/// The next number of so many significant digits.
+fn rounded_up(value: f64, digits: u8) -> f64 {
+    if value.is_infinite() {
+        return value;
+    }
+    let step = 10f64.powf(value.log10().floor() + 1.0 - f64::from(digits));
     (value / step).ceil() * step
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::fault::{Fault, damaged, excerpt, unsupported};
-use crate::weights::source::Files;
+use crate::weights::source::{Files, refuse_pointer};
 
 /// Bytes read first from the file's end; the directory of most models fits.
 const TAIL: u64 = 64 << 10;
@@ -290,6 +290,7 @@ async fn within_or_read(
 /// What a file without an end record is, by its first bytes.
 async fn no_archive(files: &dyn Files, file: &str, size: u64) -> Result<Fault, Fault> {
     let beginning = files.read(file, 0..size.min(512)).await?;
+    refuse_pointer(file, &beginning)?;
     let is_tar = beginning.get(257..262) == Some(b"ustar");
     Ok(match &beginning[..] {
         // A pickle of protocol 2 or later.

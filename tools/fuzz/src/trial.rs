@@ -4,12 +4,12 @@
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
-use std::thread::{self, ThreadId};
+use std::thread;
 use std::time::{Duration, Instant};
 use std::{fmt, fs, process};
 
-use crate::memory;
 use crate::target::{Refusal, Target};
+use crate::{memory, own};
 
 /// Characters of the longest sentence.
 const SENTENCE: usize = 1200;
@@ -67,9 +67,8 @@ static PANIC: Mutex<Option<String>> = Mutex::new(None);
 static WATCHED: Mutex<Option<Watched>> = Mutex::new(None);
 static PREPARED: Once = Once::new();
 
-/// What the watchdog and the panic hook know of the running execution.
+/// What the watchdog knows of the running execution.
 struct Watched {
-    thread: ThreadId,
     target: &'static str,
     input: Vec<u8>,
     started: Instant,
@@ -109,11 +108,12 @@ fn watched(target: &Target, input: &[u8]) -> (Option<Result<(), Refusal>>, Durat
     let base = memory::restart_peak();
     let (time, memory) = (target.limits.time_for(input) * HOPELESS, base + HOPELESS_BYTES);
     let started = Instant::now();
-    let thread = thread::current().id();
-    *lock(&WATCHED) = Some(Watched { thread, target: target.name, input: input.to_vec(), started, time, memory });
+    *lock(&WATCHED) = Some(Watched { target: target.name, input: input.to_vec(), started, time, memory });
     let base = memory::restart_peak();
     let started = processor_time();
+    own::set(true);
     let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+    own::set(false);
     let took = processor_time() - started;
     let memory = memory::peak().saturating_sub(base);
     *lock(&WATCHED) = None;
@@ -153,7 +153,7 @@ fn prepare() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |what| {
         // A panic of another thread, such as that of a test that fails beside it, is none of the execution.
-        if lock(&WATCHED).as_ref().is_none_or(|running| running.thread != thread::current().id()) {
+        if !own::is_own() {
             return usual(what);
         }
         let place = what.location().map_or_else(String::new, |at| format!("{}:{}", at.file(), at.line()));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use straightedge_fuzz::campaign::{keep, run};
 use straightedge_fuzz::mutate::Format;
+use straightedge_fuzz::own::in_thread;
 use straightedge_fuzz::target::{Limits, Refusal, Target};
 use straightedge_fuzz::targets::all;
 use straightedge_fuzz::trial::{Failure, trial};
@@ -90,6 +91,11 @@ fn planted_faults_are_noticed() {
         Ok(())
     });
     assert!(matches!(caught, Failure::Panic(_)), "{caught}");
+    let inner = found(|_| in_thread(|| panic!("in a thread of its own")));
+    assert!(
+        matches!(&inner, Failure::Panic(what) if what.contains("short.rs") && what.contains("thread of its own")),
+        "{inner}"
+    );
     // More than the limit of 20 ms on any processor.
     let slow = found(|_| {
         (0..400_000_000u64).for_each(|n| {

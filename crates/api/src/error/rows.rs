@@ -10,7 +10,7 @@ impl Error {
             Self::TooFewWindows { corpus, tokens, seq_len, folds, .. } => Self::TooFewCaptured {
                 file: corpus,
                 rows: tokens,
-                needed: seq_len * folds,
+                needed: seq_len.saturating_mul(folds),
                 what: format!("for {folds} folds of windows of {seq_len}"),
             },
             Self::TooFewRows { corpus, train_rows, needed } => Self::TooFewCaptured {
@@ -28,6 +28,10 @@ impl Error {
                 Self::MissingFile { file, hint: "give a safetensors file of captured rows".into() }
             }
             Self::MalformedWeights { file, why } => Self::MalformedRows { file, why },
+            Self::TensorDtype { tensor, dtype } => Self::MalformedRows {
+                file: format!("tensor {tensor}"),
+                why: format!("its format is {dtype} instead of F32, F16 or BF16"),
+            },
             Self::NonFiniteTensor { tensor, index } => {
                 Self::MalformedRows { file: tensor, why: format!("element {index} is not finite") }
             }
@@ -63,6 +67,12 @@ mod tests {
         assert_eq!(window.of_rows().to_string(), "--window: 0 is not possible; give at least 1 row per window");
         let damaged = Error::MalformedWeights { file: "r".into(), why: "no header".into() }.of_rows().to_string();
         assert!(damaged.starts_with("r: not captured rows (no header)") && !damaged.contains("download"), "{damaged}");
+        let doubles = Error::TensorDtype { tensor: "x".into(), dtype: "F64".into() }.of_rows().to_string();
+        assert!(doubles.starts_with("tensor x: not captured rows") && doubles.contains("F64"), "{doubles}");
+        assert!(!doubles.contains("weights"), "{doubles}");
+        let endless =
+            Error::TooFewWindows { corpus: "r".into(), tokens: 10, windows: 0, seq_len: usize::MAX, folds: 5 };
+        assert!(endless.of_rows().to_string().contains(&format!("{} are needed", usize::MAX)));
         assert_eq!(Error::Cancelled.of_rows(), Error::Cancelled);
     }
 }

@@ -83,7 +83,7 @@ pub fn recall(text: &[u8]) {
     if of != shaders() {
         return;
     }
-    let known = lines.lines().take(MOST).filter_map(Entry::from_line);
+    let known = lines.split_terminator('\n').take(MOST).filter_map(Entry::from_line);
     CACHE.with_borrow_mut(|cache| {
         let own = std::mem::take(&mut cache.entries);
         cache.entries = known.filter(|known| own.iter().all(|own| !own.is_of(&known.contest, &known.device))).collect();

@@ -1,7 +1,6 @@
 //! `config.json`, and what the program itself stores: tuning notes and the state of an interrupted measurement.
 
 use std::rc::Rc;
-use std::thread;
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
@@ -12,6 +11,7 @@ use straightedge::weights::{MemoryFiles, Weights};
 use straightedge_api::error::Error;
 
 use super::made::{f32s, safetensors};
+use crate::own::in_thread;
 use crate::target::Refusal;
 
 macro_rules! configs {
@@ -66,21 +66,22 @@ pub(super) fn notes_seeds() -> Vec<Vec<u8>> {
     let shaders = autotune::snapshot();
     let line = "product\tmatmul_register\t25\t1\tllvmpipe, driver 1\n";
     let gram = "gram\tgram_packed\t4\t3\tanother, driver 2\n";
-    vec![[&shaders, line].concat().into_bytes(), [&shaders, line, gram].concat().into_bytes()]
+    // Nothing of a name may get lost, not even what ends lines elsewhere.
+    let odd = "gram\tgram_packed\t4\t3\ta name\r\r\n";
+    [[&shaders, line].concat(), [&shaders, line, gram].concat(), [&shaders, odd].concat()]
+        .map(String::into_bytes)
+        .into()
 }
 
 /// Takes notes as a new program does, and writes them again.
 pub(super) fn notes(input: &[u8]) -> Result<(), Refusal> {
     const MOST: usize = 64 + 1;
-    // A carriage return at the end of a line is lost, and no device has one in its name.
-    let input: Vec<u8> = input.iter().copied().filter(|byte| *byte != b'\r').collect();
-    let program = thread::spawn(move || {
-        autotune::recall(&input);
+    let (first, second) = in_thread(|| {
+        autotune::recall(input);
         let first = autotune::snapshot();
         autotune::adopt(&first);
         (first, autotune::snapshot())
     });
-    let (first, second) = program.join().unwrap_or_default();
     assert!(first == second && first.lines().count() <= MOST, "what is noted is not what is read");
     Ok(())
 }
