@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use straightedge::event::{Event, Progress, ProgressPair, Wait};
+use straightedge::visible::shown;
 use straightedge::weights::Listener;
 
 use super::status::tell;
@@ -25,7 +26,7 @@ pub(super) fn listener() -> Listener {
 }
 
 pub(super) fn waiting(wait: &Wait) -> String {
-    format!("waiting {}: {}", duration(wait.seconds), wait.why)
+    format!("waiting {}: {}", duration(wait.seconds), shown(&wait.why))
 }
 
 /// A status line on standard error that is overwritten, if that is a terminal.
