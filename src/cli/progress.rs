@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use straightedge::event::{Event, Progress, ProgressPair, Wait};
+use straightedge::visible::shown;
 use straightedge::weights::Listener;
 
 use super::status::tell;
@@ -57,9 +58,9 @@ impl ProgressLine {
     /// silence for minutes looks like a program that hangs.
     pub(super) fn note(&mut self, wait: &Wait) {
         if self.terminal {
-            self.tell(&format!("waiting {}: {}", duration(wait.seconds), wait.why));
+            self.tell(&format!("waiting {}: {}", duration(wait.seconds), shown(&wait.why)));
         } else if self.awaited.as_ref() != Some(&wait.why) {
-            self.tell(&format!("waiting: {}", wait.why));
+            self.tell(&format!("waiting: {}", shown(&wait.why)));
         }
         self.awaited = Some(wait.why.clone());
     }

@@ -8,7 +8,7 @@ use straightedge::fields::{Field, Shown};
 use straightedge::learning::LearningPoint;
 use straightedge::paired::Ranking;
 use straightedge::report::{BlockReport, LayerReport, Report};
-use straightedge::visible::{shown, visible};
+use straightedge::visible::{shown, shown_line};
 
 use super::grid::{Column, cell, change, column, fixed, grid, whole};
 use super::swap_table::swaps;
@@ -76,7 +76,7 @@ pub(super) fn table(report: &Report) -> String {
         text += BASELINE_NOTE;
     }
     for warning in &report.warnings {
-        let _ = writeln!(text, "{}", visible(&format!("{}: {}", warning.code, warning.text)));
+        let _ = writeln!(text, "{}", shown_line(&format!("{}: {}", shown(&warning.code), warning.text)));
     }
     text
 }

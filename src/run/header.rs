@@ -103,6 +103,9 @@ pub(super) async fn token_ids(
             tokenizer(files).await?.encode_start(name, bytes, enough, on_bytes).await?
         }
     };
+    if ids.is_empty() && !text.is_empty() {
+        return Err(Error::NoTokens { corpus: name.into() });
+    }
     check_ids(name, &ids, config.vocab_size)?;
     Ok(ids)
 }

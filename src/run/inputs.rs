@@ -19,6 +19,14 @@ pub enum Text {
 }
 
 impl Text {
+    /// Whether there is nothing at all, which no tokenizer is to blame for.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Plain(bytes) => bytes.is_empty(),
+            Self::Tokens(ids) => ids.is_empty(),
+        }
+    }
+
     /// SHA-256 as in a report: of the text's bytes, or of its ids as little-endian 32-bit numbers.
     pub fn sha256(&self) -> String {
         match self {

@@ -58,11 +58,20 @@ visit('tokenizers that broke their library are refused by the name of the field,
   const folder = join(await scratch(t), 'hostile');
   await cp(MODEL, folder, { recursive: true });
   const whole = JSON.parse(await readFile(join(MODEL, 'tokenizer.json'), 'utf8'));
-  const first = Object.keys(whole.model.vocab).filter((token) => token.length === 1).slice(0, 2);
+  const tokens = Object.keys(whole.model.vocab);
+  const first = tokens.filter((token) => token.length === 1).slice(0, 2);
+  const longest = tokens.reduce((a, b) => (b.length > a.length ? b : a));
+  const replace = (pattern, content) => ({ type: 'Replace', pattern: { String: pattern }, content });
+  const inner = (normalizer) => ({ type: 'Sequence', normalizers: [{ type: 'Sequence', normalizers: [normalizer] }] });
+  const trie = (bytes) => ({ type: 'Precompiled', precompiled_charsmap: Buffer.from(bytes).toString('base64') });
   const cases = [
     [/normalizer\.prepend is empty/, { normalizer: { type: 'Prepend', prepend: '' } }],
-    [/normalizer\.pattern is empty/, { normalizer: { type: 'Replace', pattern: { String: '' }, content: 'xy' } }],
+    [/normalizer\.pattern is empty/, { normalizer: replace('', 'xy') }],
+    [/normalizer\.normalizers\S+pattern is empty/, { normalizer: inner(replace('', 'xy')) }],
     [/precompiled_charsmap cannot be used/, { normalizer: { type: 'Precompiled', precompiled_charsmap: '' } }],
+    [/precompiled_charsmap cannot be used/, { normalizer: trie([...Array(16).keys()]) }],
+    [/precompiled_charsmap cannot be used/, { normalizer: trie([255, 255, 255, 255, 0, 0, 0, 0]) }],
+    [/model\.merges\[0\]/, { model: { ...whole.model, merges: [[longest, longest]] } }],
     [/pre_tokenizer\.length/, { pre_tokenizer: { type: 'FixedLength', length: 0 } }],
     [/model\.merges/, { model: { ...whole.model, continuing_subword_prefix: 'long prefix', merges: [first] } }],
   ];
@@ -128,6 +137,41 @@ visit('what does not fit into memory is refused with its size, and long texts ar
     if (refusal) await fails(app, refusal);
     else assert.equal((await app.measure()).blocks.length, 4, name);
   }
+});
+
+visit('a final norm that overflows, fewer layers and too many folds are told, not run into', { webgpu: false }, async (app, t) => {
+  const folder = join(await scratch(t), 'overflow');
+  await cp(MODEL, folder, { recursive: true });
+  const measured = async (settings = {}) => {
+    await app.choose({ 'model-select': ':own' });
+    await app.element('model-folder').setInputFiles(folder);
+    await app.choose({ 'text-select': 'tales:1', rows: 640, 'seq-len': 32, backend: 'cpu', folds: 5, ...settings });
+    await app.element('measures-swap').check();
+    return app.measure();
+  };
+  const weights = join(folder, 'model.safetensors');
+  const bytes = await readFile(weights);
+  const start = 8 + Number(bytes.readBigUInt64LE());
+  const tensors = JSON.parse(bytes.subarray(8, start));
+  const norm = Object.keys(tensors).find((name) => name.endsWith('ln_f.weight'));
+  const [from, to] = tensors[norm].data_offsets;
+  for (let at = start + from; at < start + to; at += 4) bytes.writeFloatLE(3e38, at);
+  await writeFile(weights, bytes);
+  const codes = ({ warnings }) => warnings.map(({ code }) => code);
+  const overflown = await measured();
+  assert.equal(overflown.ppl, null);
+  assert.ok(codes(overflown).includes('undefined_perplexity'), `${codes(overflown)}`);
+
+  const config = JSON.parse(await readFile(join(folder, 'config.json'), 'utf8'));
+  await writeFile(join(folder, 'config.json'), JSON.stringify({ ...config, n_layer: 2 }));
+  const shorter = await measured();
+  assert.equal(shorter.blocks.length, 2);
+  assert.ok(codes(shorter).includes('unread_blocks'), `${codes(shorter)}`);
+
+  await app.choose({ folds: 4096 });
+  // Refused by the form itself, so that no measurement begins.
+  await app.element('run').click();
+  await app.told('error', /4096.*1000/);
 });
 
 /** Numbers in [-1, 1) that follow from a seed. */

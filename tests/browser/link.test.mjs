@@ -96,7 +96,7 @@ const REFUSED = {
   rows: [['-1', /0 or more/], ['99999999999999999999', /at most 999999999/], ['1e9', /whole number/]],
   block: [['-3', /0 or more/], ['18446744073709551616', /at most 999999999/]],
   linear: [['0-99999999', /below 10000/], ['5-3', /list such as 0,3-5/]],
-  folds: [['1', /at least 2/]],
+  folds: [['1', /at least 2/], ['4096', /1000/]],
 };
 
 visit('a wrong value is named and left out, and the rest of the link holds', { webgpu: false, query: {} }, async (app) => {

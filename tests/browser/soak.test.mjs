@@ -6,6 +6,8 @@ import { visit } from './driver.mjs';
 
 /** Rounds before memory is compared, and afterwards; each has three measurements, a cancel and a reopened result. */
 const [FIRST, MORE] = [8, Number(process.env.SOAK_ROUNDS ?? 8)];
+/** Measurements on a device, which a software adapter takes long for: before memory is compared, and afterwards. */
+const ON_DEVICE = [2, 3];
 /** Bytes by which the page's module takes memory. */
 const STEP = 1 << 19;
 
@@ -24,12 +26,12 @@ async function ofModules(devtools) {
 
 /** What page and engine hold after garbage collections. */
 async function held(app, devtools) {
-  const { wasm: engine } = await app.memory();
+  const { gpu: device, wasm: engine } = await app.memory();
   for (let at = 0; at < 3; at += 1) await devtools.send('HeapProfiler.collectGarbage');
   const { metrics } = await devtools.send('Performance.getMetrics');
   const value = (name) => metrics.find((metric) => metric.name === name).value;
   const heap = value('JSHeapUsedSize');
-  return { engine, module: await ofModules(devtools), heap, nodes: value('Nodes'), listeners: value('JSEventListeners') };
+  return { device, engine, module: await ofModules(devtools), heap, nodes: value('Nodes'), listeners: value('JSEventListeners') };
 }
 
 /** Two models measured, one measurement cancelled, and the latest result opened and measured again. */
@@ -58,9 +60,52 @@ visit('forty-eight measurements and sixteen cancels in one page leave memory as 
     seen.push(await held(app, devtools));
     if (process.env.SOAK_ROUNDS) console.log(JSON.stringify(seen.at(-1)));
   }
-  const [before, after] = [seen[FIRST - 1], seen.at(-1)];
-  for (const name of Object.keys(before)) {
+  assertFlat(seen, FIRST);
+  assert.ok(seen.every(({ device }) => device === 0), 'the CPU holds nothing on a device');
+});
+
+/** The last of what was `seen` is no more than that of the round `first`. */
+function assertFlat(seen, first) {
+  const [before, after] = [seen[first - 1], seen.at(-1)];
+  for (const name of Object.keys(before).filter((name) => name !== 'device')) {
     const most = 1.05 * before[name] + (name === 'module' ? STEP : 0);
     assert.ok(before[name] > 0 && after[name] <= most, `${name}: ${seen.map((one) => one[name]).join(' ')}`);
+  }
+}
+
+/** Counts in the engine's worker the buffers made on devices, and the bytes of those that are not destroyed. */
+const COUNTED = `(() => {
+  const seen = globalThis.buffers = { made: 0, bytes: 0 };
+  const { createBuffer, destroy } = GPUDevice.prototype;
+  GPUDevice.prototype.createBuffer = function (what) {
+    const buffer = createBuffer.call(this, what);
+    seen.made += 1;
+    seen.bytes += what.size;
+    const owned = (this.owned ??= new Set()).add(buffer);
+    buffer.forget = () => { if (owned.delete(buffer)) seen.bytes -= what.size; };
+    return buffer;
+  };
+  const own = GPUBuffer.prototype.destroy;
+  GPUBuffer.prototype.destroy = function () { this.forget?.(); return own.call(this); };
+  GPUDevice.prototype.destroy = function () { this.owned?.forEach((buffer) => buffer.forget()); return destroy.call(this); };
+})()`;
+
+visit('measurements on a device leave its memory as it was, to the byte', { webgpu: true, shim: COUNTED }, async (app) => {
+  const seen = [];
+  const [first, more] = ON_DEVICE;
+  await app.choose({ 'model-select': 'calibration', rows: 640, 'seq-len': 32, backend: 'gpu' });
+  for (let at = 0; at < first + more; at += 1) {
+    const { device } = await app.measure();
+    assert.equal(device.backend, 'gpu');
+    const [{ gpu, wasm }, { made, bytes }] = [await app.memory(), await app.engine().evaluate(() => globalThis.buffers)];
+    seen.push({ gpu, wasm, made, bytes });
+    if (process.env.SOAK_ROUNDS) console.log(JSON.stringify(seen.at(-1)));
+  }
+  const told = JSON.stringify(seen);
+  assert.ok(seen.every(({ gpu }) => gpu === 0), `the engine holds nothing on the device after a measurement: ${told}`);
+  assert.ok(seen.every(({ made }, at) => made > (seen[at - 1]?.made ?? 0)), `each measures on buffers: ${told}`);
+  for (const { wasm, bytes } of seen.slice(first)) {
+    assert.equal(bytes, seen[first - 1].bytes, told);
+    assert.ok(wasm <= 1.05 * seen[first - 1].wasm, told);
   }
 });

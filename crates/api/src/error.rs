@@ -119,11 +119,16 @@ sentences! {
             /// Size of the embedding.
             vocab_size: usize,
         } = "{corpus}: token {position} is {id}, but the vocabulary ends at {vocab_size}; use the model's own tokenizer",
-        /// A text without a single token.
+        /// A text without a single byte.
         EmptyText {
             /// Identifier of the text.
             corpus: String,
-        } = "{corpus}: the text is empty, or gives no token; use a text of at least a few thousand words",
+        } = "{corpus}: the text is empty; use a text of at least a few thousand words",
+        /// A text in which the tokenizer finds no token: of white space alone, or under an empty vocabulary.
+        NoTokens {
+            /// Identifier of the text.
+            corpus: String,
+        } = "{corpus}: the tokenizer finds no token in it; use a text with words, and the tokenizer that belongs to the model",
         /// A text that a tokenizer takes as one word, too long for its memory.
         UncutText {
             /// Identifier of the text.

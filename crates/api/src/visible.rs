@@ -3,9 +3,11 @@
 use crate::error::Error;
 use crate::sentences::fill;
 
-/// Most characters of one value in an error.
+/// Most characters of one value in a sentence.
 const LONGEST: usize = 200;
-/// Fields of errors whose text is our own, lists of names included.
+/// Most characters of a whole sentence from a file; the longest of ours, with all its values, is shorter.
+const LONGEST_LINE: usize = 2000;
+/// Fields of sentences whose text is our own, lists of names included.
 const OWN: [&str; 2] = ["hint", "known"];
 
 /// The text in one line: control characters, line breaks and marks of direction as their escapes.
@@ -20,11 +22,27 @@ pub fn visible_lines(text: &str) -> String {
 
 /// [`visible`], shortened to a length that a sentence can hold.
 pub fn shown(text: &str) -> String {
-    let text = visible(text);
-    match text.char_indices().nth(LONGEST) {
+    shortened(visible(text), LONGEST)
+}
+
+/// The same for a sentence that a file holds as a whole.
+pub fn shown_line(text: &str) -> String {
+    shortened(visible(text), LONGEST_LINE)
+}
+
+fn shortened(text: String, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((end, _)) => text[..end].to_owned() + "…",
         None => text,
     }
+}
+
+/// A sentence with its values, which may come from anywhere, so that each is [`shown`].
+pub(crate) fn safe_sentence(sentence: &str, values: &[(&str, String)]) -> String {
+    let safe = |field: &str, value: &str| if OWN.contains(&field) { visible(value) } else { shown(value) };
+    let values: Vec<_> = values.iter().map(|(field, value)| (*field, safe(field, value))).collect();
+    let values: Vec<_> = values.iter().map(|(field, value)| (*field, value.as_str())).collect();
+    fill(sentence, &values)
 }
 
 fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
@@ -47,13 +65,10 @@ fn is_invisible(character: char) -> bool {
 }
 
 impl Error {
-    /// The sentence to show: its values may come from anywhere, so that each is [`shown`].
+    /// The sentence to show, safe and with short values.
     pub fn sentence(&self) -> String {
         let (_, sentence, values) = self.parts();
-        let safe = |field: &str, value: &str| if OWN.contains(&field) { visible(value) } else { shown(value) };
-        let values: Vec<_> = values.iter().map(|(field, value)| (*field, safe(field, value))).collect();
-        let values: Vec<_> = values.iter().map(|(field, value)| (*field, value.as_str())).collect();
-        fill(sentence, &values)
+        safe_sentence(sentence, &values)
     }
 }
 

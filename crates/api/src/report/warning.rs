@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::sentences::{code, sentences};
+use crate::visible::safe_sentence;
 
 /// A caveat of a number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,12 +19,12 @@ pub struct Warning {
 impl Warning {
     /// A warning about the whole measurement.
     pub fn new(kind: &WarningKind) -> Self {
-        Self { code: kind.code(), block: None, text: kind.to_string() }
+        Self { code: kind.code(), block: None, text: kind.sentence() }
     }
 
     /// A warning about one block, whose text begins with it.
     pub fn of_block(block: usize, kind: &WarningKind) -> Self {
-        Self { code: kind.code(), block: Some(block), text: format!("block {block}: {kind}") }
+        Self { code: kind.code(), block: Some(block), text: format!("block {block}: {}", kind.sentence()) }
     }
 }
 
@@ -115,6 +116,12 @@ sentences! {
 }
 
 impl WarningKind {
+    /// The sentence to show, safe and with short values: they may come from files and servers.
+    fn sentence(&self) -> String {
+        let (_, sentence, values) = self.parts();
+        safe_sentence(sentence, &values)
+    }
+
     /// Identifiers of all kinds.
     pub fn codes() -> impl Iterator<Item = String> {
         Self::SENTENCES.iter().map(|(name, _)| code(name))
@@ -130,6 +137,10 @@ mod tests {
         let few = Warning::of_block(3, &WarningKind::FewRows { train_rows: 90, d_in: 64 });
         assert_eq!((few.code.as_str(), few.block), ("few_rows", Some(3)));
         assert_eq!(few.text, "block 3: 90 training rows are fewer than twice the 64 inputs; R² is pessimistic");
+        let long = WarningKind::StorageFull { why: "\u{1b}[2J".to_owned() + &"w".repeat(5000) };
+        let long = Warning::new(&long).text;
+        assert!(long.starts_with("storage is full (\\u{1b}[2Jwww") && long.ends_with("free some space"), "{long}");
+        assert!(long.contains('…') && long.chars().count() < 400, "{long}");
         let none = Warning::new(&WarningKind::NoPerplexity);
         assert_eq!((none.code.as_str(), none.block), ("no_perplexity", None));
     }

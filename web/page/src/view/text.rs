@@ -134,15 +134,15 @@ fn TextFile(session: Session) -> impl IntoView {
 #[component]
 fn CorpusSize(session: Session) -> impl IntoView {
     let line = Memo::new(move |_| {
-        let (asked, is_text) = session.form.with(|form| {
+        let (asked, is_text, is_pasted) = session.form.with(|form| {
             let rows = form.protocol().map_or(0, |protocol| protocol.rows as u64);
-            (rows, form.model != ModelChoice::Rows)
+            (rows, form.model != ModelChoice::Rows, form.text == Choice::Pasted)
         });
         session.preview.with(|preview| {
             match (&preview.extent, preview.progress.filter(|progress| progress.total > 0)) {
                 (Some(Ok(extent)), _) => Some(preview::extent(extent, asked, is_text)),
                 // An empty paste field is no error.
-                (Some(Err(Error::EmptyText { .. })), _) => None,
+                (Some(Err(Error::EmptyText { .. })), _) if is_pasted => None,
                 (Some(Err(error)), _) => Some(preview::Sentence { text: on_page(&error.sentence()), is_fatal: true }),
                 (None, Some(progress)) => Some(preview::Sentence {
                     text: fill(t().extent_progress, &[("done", &amount(&progress))]),
