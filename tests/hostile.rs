@@ -336,7 +336,8 @@ fn captured_rows_of_another_form_are_told_of_as_rows() {
     let x = f32s("x", &[320, 2], &[0.5; 640]);
     let doubles = Made { name: "y".into(), dtype: "F64", shape: vec![320, 2], bytes: vec![0; 640 * 8] };
     let good = [x.clone(), f32s("y", &[320, 2], &[1.0; 640])];
-    let cases: [(&str, Vec<u8>, &[&str], &[&str]); 5] = [
+    type Case<'c> = (&'c str, Vec<u8>, &'c [&'c str], &'c [&'c str]);
+    let cases: [Case<'_>; 5] = [
         ("flat", safetensors(&[f32s("x", &[640], &[0.5; 640]), good[1].clone()]), &[], &["tensor x", "[640]"]),
         ("unequal", safetensors(&[x.clone(), f32s("y", &[160, 2], &[1.0; 320])]), &[], &["320 rows", "160"]),
         ("doubles", safetensors(&[x, doubles]), &[], &["tensor y", "F64", "F32, F16 or BF16"]),
