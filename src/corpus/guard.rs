@@ -1,4 +1,4 @@
-//! Runs the crate `tokenizers`, so that a panic in it is an error of the file that it was given. \[tokenizers\]
+//! Runs code of the tokenizers' library, so that a panic in it is an error of the file that it was given.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,8 +10,11 @@ thread_local! {
     static RUNNING: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Runs the crate's code. Where a panic can be caught, one that the check of the file did not foresee is an error too.
-pub(super) fn guarded<T>(file: &'static str, run: impl FnOnce() -> tokenizers::Result<T>) -> Result<T> {
+/// Runs the library's code. Where a panic can be caught, one that the check of the file did not foresee is an error too.
+pub(super) fn guarded<T, E: ToString>(
+    file: &'static str,
+    run: impl FnOnce() -> std::result::Result<T, E>,
+) -> Result<T> {
     RUNNING.set(Some(file));
     let outcome = catch_unwind(AssertUnwindSafe(run));
     RUNNING.set(None);
@@ -53,13 +56,13 @@ mod tests {
             }
             HEARD.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(tokenizer_panic());
         }));
-        let told = guarded("vocab.txt", || -> tokenizers::Result<()> { panic!("planted") });
+        let told = guarded("vocab.txt", || -> std::result::Result<(), String> { panic!("planted") });
         let other = catch_unwind(|| panic!("elsewhere"));
         let _ = std::panic::take_hook();
         let expected = Error::Tokenizer { why: "vocab.txt: the crate tokenizers fails on it".into() };
         assert_eq!(told, Err(expected.clone()));
         assert!(other.is_err());
         assert_eq!(*HEARD.lock().expect("no panic held it"), [Some(expected), None]);
-        assert_eq!(guarded("vocab.txt", || Ok(7)), Ok(7));
+        assert_eq!(guarded("vocab.txt", || Ok::<_, String>(7)), Ok(7));
     }
 }

@@ -56,7 +56,7 @@ impl Tokenizer {
         let growth = check(&tree).map_err(|why| failed(file, &why))?;
         // Written anew, no field is there twice, of which only the last was checked.
         let json = tree.to_string();
-        let inner = guarded(file, || without_vanishing(tokenizers::Tokenizer::from_bytes(json.as_bytes())?))?;
+        let inner = guarded(file, || tokenizers::Tokenizer::from_bytes(json.as_bytes()).and_then(without_vanishing))?;
         let unknown = tree["model"]["unk_token"].as_str().and_then(|token| inner.token_to_id(token));
         let largest = LARGEST_PIECE.min((LARGEST_NORMALIZED / growth) as usize);
         Ok(Self {
@@ -179,7 +179,8 @@ impl Tokenizer {
     }
 
     fn whole(&self, text: &str) -> Result<Vec<u32>> {
-        guarded(self.file, || Ok(self.inner.encode_fast(with_line_feeds(text), false)?.get_ids().to_vec()))
+        let encode = || self.inner.encode_fast(with_line_feeds(text), false);
+        guarded(self.file, || encode().map(|found| found.get_ids().to_vec()))
     }
 }
 

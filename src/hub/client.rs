@@ -135,6 +135,7 @@ impl Hub {
                     }
                 }
                 Err(Failure::Network(why) | Failure::Slow(why)) => patience.broken(what, why)?,
+                Err(Failure::Offline(why)) => return Err(Error::Network { what: what.into(), why: why.into() }),
                 Err(failure @ Failure::Redirect(_)) => return Err(not_the_file(what, failure.to_string())),
             };
             self.wait(wait).await;
@@ -159,7 +160,7 @@ impl Hub {
                         self.wait(patience.broken(what, why)?).await;
                         continue 'again;
                     }
-                    Err(failure @ Failure::Redirect(_)) => return Err(not_the_file(what, failure.to_string())),
+                    Err(failure) => return Err(not_the_file(what, failure.to_string())),
                 }
                 if bytes.len() > limit {
                     return Err(not_the_file(what, format!("its answer is longer than {limit} bytes")));

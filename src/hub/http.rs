@@ -66,6 +66,8 @@ pub enum Failure {
     Network(String),
     /// More time than any usable connection takes.
     Slow(String),
+    /// No connection is wanted, so that no retry helps; the text names the setting.
+    Offline(&'static str),
     /// A redirect that leads nowhere; the text says why.
     Redirect(&'static str),
 }
@@ -74,7 +76,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Network(why) | Self::Slow(why) => f.write_str(why),
-            Self::Redirect(why) => f.write_str(why),
+            Self::Offline(why) | Self::Redirect(why) => f.write_str(why),
         }
     }
 }

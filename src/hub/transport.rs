@@ -95,7 +95,7 @@ impl Http for Transport {
     fn get<'a>(&'a self, request: &'a HttpRequest) -> LocalBoxFuture<'a, Result<Response, Failure>> {
         Box::pin(async move {
             if self.offline {
-                return Err(Failure::Network("HF_HUB_OFFLINE says to stay offline".into()));
+                return Err(Failure::Offline("HF_HUB_OFFLINE says to stay offline"));
             }
             let (client, request) = (self.clone(), request.clone());
             let (head, received) = oneshot::channel();
