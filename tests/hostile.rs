@@ -16,7 +16,7 @@ use futures::future::LocalBoxFuture;
 use half::{bf16, f16};
 use serde_json::{Value, json};
 use straightedge::error::Error;
-use straightedge::job::Job;
+use straightedge::job::{Job, ROWS_WINDOW};
 use straightedge::platform::digest::sha256;
 use straightedge::report::Report;
 use straightedge::run::rows_extent;
@@ -352,6 +352,7 @@ fn captured_rows_of_another_form_are_told_of_as_rows() {
         let said = complaint(&[&["fit", text(&path), "--backend", "cpu"][..], &options].concat());
         // The page's preview, which reads only the header, tells the same.
         let (mut job, file) = (Job::new("rows", "rows"), format!("{name}.safetensors"));
+        job.protocol.seq_len = ROWS_WINDOW;
         if let Some(window) = window.first() {
             (job.protocol.seq_len, job.protocol.rows) = (window.parse().expect("64 bits"), usize::MAX);
         }
@@ -389,7 +390,8 @@ fn a_value_that_overflows_in_a_block_leaves_the_blocks_before_it() {
     let report = || Report::from_json("report", &fs::read_to_string(&out).expect("a report")).expect("a report");
     let partial = report();
     let blocks: Vec<_> = partial.blocks.iter().map(|block| block.block).collect();
-    assert!(partial.partial && blocks == [0, 1], "{blocks:?}");
+    // The block before it is still being solved while its rows are taken.
+    assert!(partial.partial && matches!(blocks[..], [0] | [0, 1]), "{blocks:?}");
     // The next start with intact weights replaces it.
     fs::write(&weights, intact).expect("a file");
     assert!(straightedge(&args).status.success());

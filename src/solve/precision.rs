@@ -27,6 +27,10 @@ pub(super) struct R2Rounding {
 impl R2Rounding {
     /// How far `r2` may be off, relative to its magnitude if that is above 1; infinite if nothing is known.
     pub(super) fn of(&self, r2: f64) -> f64 {
+        // The variance itself may be rounding.
+        if self.linear >= 1.0 {
+            return f64::INFINITY;
+        }
         let missing = (1.0 - r2).max(0.0);
         let off = (self.constant + self.root * missing.sqrt() + self.linear * missing) / r2.abs().max(1.0);
         if off.is_nan() { f64::INFINITY } else { off }

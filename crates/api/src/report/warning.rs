@@ -75,8 +75,8 @@ sentences! {
              {rows} rows it would be within {bound}",
         /// Sums in f64 that lost digits.
         LostDigits { error: String } =
-            "R² and rmse may be off by {error} of the variance, because some rows or columns are too far from the \
-             others for f64; leave out the largest rows, or subtract the columns' means",
+            "R² and rmse may be off by {error} of the variance, and the cosine with them, because some rows or columns \
+             are too far from the others for f64; leave out the largest rows, or subtract the columns' means",
         /// Captured rows, whose network is not known.
         NoNetwork = "captured rows come without their network, so its conjunction index is undefined",
         /// A family that needs its first token.
