@@ -14,7 +14,7 @@ use super::measuring::Measuring;
 use super::state::{KeepPolicy, Stream, Sweep};
 use super::visit::{SolvedBlock, Visit};
 use crate::backend::Backend;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::platform::parallel;
 use crate::trace::Lane;
 
@@ -91,7 +91,7 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
     }
 
     /// Awaits `work` and measures blocks as soon as they are solved; afterwards at most `left` are unsolved, and the
-    /// measured ones are closed.
+    /// measured ones are closed, also if `work` fails. Only a cancellation ends it at once.
     pub(super) async fn beside<R>(
         &mut self,
         sweep: &Sweep<'a, B>,
@@ -101,13 +101,13 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
     ) -> Result<R> {
         let (running, done) = oneshot::channel::<()>();
         let work = async move {
-            let found = work.await?;
+            let found = work.await;
             drop(running);
-            Ok(found)
+            if found.as_ref().is_err_and(|error| *error == Error::Cancelled) { found.map(Ok) } else { Ok(found) }
         };
         let ((), found) = try_join!(self.measure_until(sweep, measuring, (left, done)), work)?;
         self.close(sweep, measuring).await?;
-        Ok(found)
+        found
     }
 
     /// Measures and closes the blocks left.
