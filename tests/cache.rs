@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures::executor::block_on;
 use futures::future::{Either, select};
 use futures::{FutureExt, StreamExt};
-use straightedge::error::Result;
+use straightedge::error::{Error, Result};
 use straightedge::event::{Event, Stage};
 use straightedge::hub::client::Hub;
 use straightedge::hub::disk::DiskStore;
@@ -252,6 +252,17 @@ fn parts_that_were_damaged_where_they_lay_are_fetched_again() {
     block_on(later.fetch()).expect("fetched again");
     scene.assert_read(&later);
     assert_eq!(scene.sent(WEIGHTS), (2, SIZE - 1_000_000 + SIZE), "the rest, and then the whole");
+}
+
+#[test]
+fn the_rest_of_a_file_is_damage_too_if_it_arrives_damaged_again() {
+    let scene = Scene::new("damaged-rest", None);
+    let program = scene.program();
+    program.leave(WEIGHTS, &scene.bytes[..1_000_000]);
+    scene.mirror.faults().add("flipped:model.safetensors:9".parse().expect("a fault"));
+    // Only the rest is asked for, but both tries are compared with the hash of the whole.
+    let rest = block_on(program.files.read(WEIGHTS, 1_000_000..SIZE)).expect_err("damaged");
+    assert!(matches!(&rest, Error::HashMismatch { file, .. } if file == WEIGHTS), "{rest}");
 }
 
 #[test]

@@ -93,9 +93,9 @@ impl HubFiles {
     pub(super) async fn carry_out(&self, plan: Plan) -> Result<()> {
         let mut meter = DownloadMeter::of_announced(&self.hub, &self.announced, plan.bytes());
         for (key, ranges) in plan.ranges {
-            // A damaged copy has been deleted, so the next try fetches it again.
+            // A damaged copy has been deleted. All of it is fetched again, because only a whole file has a hash.
             if let Brought::Damaged(_) = self.bring(&key, &ranges, &mut meter).await?
-                && let Brought::Damaged(again) = self.bring(&key, &ranges, &mut meter).await?
+                && let Brought::Damaged(again) = self.bring(&key, &vec![0..key.size], &mut meter).await?
             {
                 return Err(again);
             }
