@@ -9,6 +9,7 @@ addEventListener('engine ready', () => {
 /** The page's script, which the head asks for with its hash, and its module. */
 async function start() {
   const { default: init } = await import('./page.js');
+  dispatchEvent(new Event('module asked'));
   const module = await fetch(new URL('./page_bg.wasm', import.meta.url), { integrity: '{sha256 page_bg.wasm}' })
     .catch((why) => { throw new Error(`page_bg.wasm did not arrive as it was built (${why.message})`); });
   await init({ module_or_path: module });

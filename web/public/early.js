@@ -21,10 +21,13 @@ if ('linked' in root.dataset) {
   preloadModule();
 } else {
   preload('./data/recorded/demo-gpt2.json');
-  // The module is large, and delays nothing that the first view needs.
+  // The module is large, and delays nothing that the first view needs. A preload after boot.js has asked for it would
+  // fetch it twice.
+  let isAsked = false;
+  addEventListener('module asked', () => { isAsked = true; }, { once: true });
   new PerformanceObserver((_, observer) => {
     observer.disconnect();
-    if (!isReady) preloadModule();
+    if (!isAsked) preloadModule();
   }).observe({ type: 'paint', buffered: true });
 }
 const texts = 'linked' in root.dataset
