@@ -210,6 +210,24 @@ fn a_program_that_waits_for_another_says_so_once_where_no_terminal_is() {
 }
 
 #[test]
+fn a_hostile_refusal_is_one_short_line_without_control_characters() {
+    let scene = Scene::new("refused", None);
+    scene.mirror.faults().add("hostile-refusal::1000".parse().expect("a fault"));
+    let refused = Command::new(env!("CARGO_BIN_EXE_straightedge"))
+        .args(["measure", "a/b", "--backend", "cpu", "--corpus", "puzzles"])
+        .env("HF_ENDPOINT", scene.mirror.url())
+        .env("HF_HOME", &scene.folder)
+        .env("HF_HUB_OFFLINE", "0")
+        .env_remove("HF_HUB_CACHE")
+        .output()
+        .expect("the program runs");
+    let said = String::from_utf8(refused.stderr).expect("text");
+    let line = said.strip_suffix('\n').expect("a line");
+    assert!(refused.status.code() == Some(2) && line.starts_with("error: ") && line.contains("first"), "{said:?}");
+    assert!(line.chars().all(|c| !c.is_control() && c != '\u{202e}') && line.len() < 400, "{said:?}");
+}
+
+#[test]
 fn while_one_program_compares_a_damaged_file_another_leaves_it_alone() {
     let scene = Scene::new("compared", None);
     let first = scene.program();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use futures::executor::block_on;
 use futures::future::LocalBoxFuture;
 use futures::{FutureExt, StreamExt};
-use straightedge::error::Result;
+use straightedge::error::{Error, Result};
 use straightedge::event::{Event, Recorder};
 use straightedge::job::{BackendChoice, Blocks, Job, Measure, Protocol, Training};
 use straightedge::report::Report;
@@ -71,20 +71,22 @@ fn wherever_rows_wait_the_numbers_are_the_same() {
 /// A model's files, with the ranges of weights read and the number of blocks reported by then.
 struct Watched {
     files: FolderFiles,
-    shown: Rc<Cell<usize>>,
+    shown: Cell<usize>,
     read: RefCell<Vec<(Range<u64>, usize)>>,
     /// A range that does not arrive before a block is shown, or a long time is over.
     held: Option<Range<u64>>,
+    /// A range that cannot be read.
+    lost: Option<Range<u64>>,
 }
 
 impl Watched {
-    fn new(folder: &Path, held: Option<Range<u64>>) -> Rc<Self> {
-        let (shown, read) = (Rc::default(), RefCell::default());
-        Rc::new(Self { files: FolderFiles::new(folder), shown, read, held })
+    fn new(folder: &Path) -> Self {
+        let (shown, read) = (Cell::default(), RefCell::default());
+        Self { files: FolderFiles::new(folder), shown, read, held: None, lost: None }
     }
 
     /// Measures the model with these files.
-    fn measure(self: &Rc<Self>, name: &str) {
+    fn measure(self: &Rc<Self>, name: &str) -> Result<()> {
         let text = std::fs::read(common::encyclopedia()).expect("a text");
         let inputs = Inputs::new(self.clone(), Text::Plain(text));
         let mut stream = measure_inputs(job(name, BackendChoice::Cpu, &[Measure::Fit]), inputs);
@@ -92,11 +94,12 @@ impl Watched {
             while let Some(event) = stream.next().await {
                 match event {
                     Event::Block(_) => self.shown.set(self.shown.get() + 1),
-                    Event::Failed(error) => panic!("{error}"),
+                    Event::Failed(error) => return Err(error),
                     _ => {}
                 }
             }
-        });
+            Ok(())
+        })
     }
 }
 
@@ -106,7 +109,8 @@ impl Files for Watched {
     }
 
     fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
-        let is_held = self.held.as_ref().is_some_and(|held| range.start <= held.start && held.end <= range.end);
+        let is_part = |part: &Range<u64>| range.start <= part.start && part.end <= range.end;
+        let [is_held, is_lost] = [&self.held, &self.lost].map(|part| part.as_ref().is_some_and(is_part));
         let begun = Instant::now();
         let arrives = poll_fn(move |context| {
             if is_held && self.shown.get() == 0 && begun.elapsed() < Duration::from_secs(20) {
@@ -117,6 +121,9 @@ impl Files for Watched {
         });
         async move {
             arrives.await;
+            if is_lost {
+                return Err(Error::MissingFile { file: file.into(), hint: String::new() });
+            }
             if file.ends_with(".safetensors") {
                 self.read.borrow_mut().push((range.clone(), self.shown.get()));
             }
@@ -141,8 +148,8 @@ fn parts(folder: &Path, names: &[&str]) -> Vec<Range<u64>> {
 fn a_block_is_shown_before_later_ones_are_read_and_each_is_read_once() {
     let name = "tiny-gpt2";
     let folder = common::fixture(name);
-    let files = Watched::new(&folder, None);
-    files.measure(name);
+    let files = Rc::new(Watched::new(&folder));
+    files.measure(name).expect("a report");
     let read = files.read.borrow();
     let when = |range: &Range<u64>| {
         let of_range: Vec<usize> =
@@ -168,8 +175,8 @@ fn weights(folder: &Path, block: usize) -> Range<u64> {
 fn a_block_is_shown_while_the_weights_of_the_next_one_are_on_their_way() {
     let folder = common::fixture("tiny-gpt2");
     let held = weights(&folder, 1);
-    let files = Watched::new(&folder, Some(held.clone()));
-    files.measure("tiny-gpt2");
+    let files = Rc::new(Watched { held: Some(held.clone()), ..Watched::new(&folder) });
+    files.measure("tiny-gpt2").expect("a report");
     let read = files.read.borrow();
     let shown =
         read.iter().find(|(range, _)| range.start <= held.start && held.end <= range.end).map(|(_, shown)| *shown);
@@ -178,10 +185,20 @@ fn a_block_is_shown_while_the_weights_of_the_next_one_are_on_their_way() {
 }
 
 #[test]
+fn every_block_before_weights_that_do_not_come_is_measured() {
+    let folder = common::fixture("tiny-gpt2");
+    for block in 1..4 {
+        let files = Rc::new(Watched { lost: Some(weights(&folder, block)), ..Watched::new(&folder) });
+        files.measure("tiny-gpt2").expect_err("no weights");
+        assert_eq!(files.shown.get(), block);
+    }
+}
+
+#[test]
 fn blocks_beyond_the_last_chosen_one_are_not_read() {
     let name = "tiny-llama";
     let folder = common::fixture(name);
-    let files = Watched::new(&folder, None);
+    let files = Rc::new(Watched::new(&folder));
     let chosen = Job { blocks: Some(Blocks::of([1])), ..job(name, BackendChoice::Cpu, &[Measure::Fit]) };
     let found = report(&events(chosen, files.clone()));
     assert_eq!(found.blocks.iter().map(|block| block.block).collect::<Vec<_>>(), [1]);

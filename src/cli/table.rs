@@ -280,7 +280,7 @@ mod tests {
         };
         let mut report = Report { blocks: vec![BlockReport::default()], ..Report::from(header) };
         let plain = table(&report);
-        for absent in [" rows\n", "Δppl", "linearity", "gain", "sgd", "gaussian", "healed"] {
+        for absent in [" rows\n", "Δppl", "linearity", "gain", "sgd", "gaussian", "healed", "claimed"] {
             assert!(!plain.contains(absent), "{absent} in\n{plain}");
         }
         let (block, none) = (&mut report.blocks[0], ControlReport::default());
@@ -301,8 +301,10 @@ mod tests {
         let token = PropertyScore { accuracy: Some(0.8125), most_frequent: Some(0.4375) };
         let properties = [("token".into(), token)].into();
         report.layers = vec![LayerReport { linearity: Some(0.875), properties, ..LayerReport::default() }];
+        report.model.sha256_claimed = true;
         let full = table(&report);
         for cell in [
+            "claimed by the hub",
             "+0.2500",
             "+1.5000",
             "×8.00",

@@ -51,6 +51,20 @@ visit('what is wrong with captured rows is told of rows, not of a text or of wei
   assert.equal(await app.ended(), 'failed');
   assert.match(await app.error(), /10 rows are too few/);
 
+  const intact = rowsFile(640, 4);
+  await chooseRows(app, intact.subarray(0, 2000));
+  const damaged = await app.told('extent', /rows\.safetensors: /);
+  assert.match(damaged, /captured rows|rows\.safetensors: .*ends/);
+  assert.doesNotMatch(damaged, /weights|download|text|token/);
+
+  // Numbers of which products need more than 32 bits.
+  await chooseRows(app, intact);
+  await app.choose({ rows: 999999999 });
+  assert.equal((await app.measure()).corpus.rows, 640);
+  await app.choose({ 'seq-len': 999999999 });
+  await app.told('extent', /640 rows are too few, where 4999999995 are needed/);
+  await app.choose({ 'seq-len': 32 });
+
   await chooseRows(app, rowsFile(640, 4, (x) => { x[37 * 4 + 1] = NaN; }));
   await app.run();
   assert.equal(await app.ended(), 'failed');

@@ -173,7 +173,7 @@ sentences! {
             /// Rows that there are.
             rows: usize,
             /// The least that is needed.
-            needed: usize,
+            needed: u64,
             /// What for.
             what: String,
         } =

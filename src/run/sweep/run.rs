@@ -1,5 +1,6 @@
 //! The sweep itself: block after block, each measured while the next one runs.
 
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use futures::channel::oneshot;
@@ -10,15 +11,16 @@ use super::forks::Forks;
 use super::layers::LayerMeasure;
 use super::measuring::Measuring;
 use super::state::{BlockMeasures, HalfOrders, KeepPolicy, MeasuredBlock, Stream, Sweep, Swept};
-use super::unfinished::{MeasuredVisit, Unfinished};
+use super::unfinished::{MeasuredVisit, Unfinished, unless_cancelled};
 use super::visit::{SolvedBlock, Visit};
 use crate::backend::Backend;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::{Event, Stage};
 use crate::job::Measure;
 use crate::model::{Block, TokenRows};
 use crate::replacement::replaced::Replaced;
 use crate::replacement::swap::Replacement;
+use crate::run::events::StageMeter;
 use crate::trace::Lane;
 
 impl<'a, B: Backend> Sweep<'a, B> {
@@ -38,29 +40,12 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let last = self.last_block(&keeps);
         let meter = self.pass.out.stage(Stage::Measure, self.source.reading.rows() * (last as u64 + 1));
         let mut unfinished = Unfinished::new(self, &keeps, first);
-        let mut loaded_block = Some(self.load(first).await?);
-        for index in first..=last {
-            let Some(block) = loaded_block.take().map(Rc::new) else { break };
-            let block_pass = BlockPass::new(self, (index, block.clone()), &keeps, &meter);
-            let (loading, loaded) = oneshot::channel::<()>();
-            let work = async {
-                let entering = self.pass.resume.map(|_| stream.clone());
-                let rows = block_pass.run(&mut stream);
-                let visited = unfinished.beside_rows(self, &mut measuring, (index, entering), rows).await?;
-                unfinished.add(self, visited);
-                self.pass.out.span(Lane::Forks, Some(index), measuring.forks.carry(&block, index)).await?;
-                drop(block);
-                // While the next weights are still on their way, results need not wait for them.
-                unfinished.beside(self, &mut measuring, usize::MAX, loaded.map(|_| Ok(()))).await
-            };
-            let load = async {
-                let next = self.load_next(index, last).await?;
-                drop(loading);
-                Ok(next)
-            };
-            ((), loaded_block) = try_join!(work, load)?;
+        let blocks = (first..=last, &mut stream);
+        let passed = self.pass_blocks(blocks, (&keeps, &meter), &mut unfinished, &mut measuring).await;
+        if passed.as_ref().err() != Some(&Error::Cancelled) {
+            // After a failure too: the blocks whose rows are through are measured before it is told.
+            passed.and(unfinished.finish(self, &mut measuring).await)?;
         }
-        unfinished.finish(self, &mut measuring).await?;
         self.pass.spend(|seconds| &mut seconds.forward, meter.seconds());
         let Measuring { measures, layers, forks, mut swept } = measuring;
         drop(measures);
@@ -74,6 +59,41 @@ impl<'a, B: Backend> Sweep<'a, B> {
             Ok(Swept { blocks: swept, ppl, halves })
         };
         self.pass.out.span(Lane::Perplexity, None, perplexities).await
+    }
+
+    /// Takes the rows of `stream` through `blocks`; each is solved and measured while the rows of later ones run.
+    async fn pass_blocks<'s>(
+        &'s self,
+        (blocks, stream): (RangeInclusive<usize>, &mut Stream<B::Tensor>),
+        (keeps, meter): (&KeepPolicy, &StageMeter),
+        unfinished: &mut Unfinished<'s, 'a, B>,
+        measuring: &mut Measuring<'_, 'a, B>,
+    ) -> Result<()> {
+        let last = *blocks.end();
+        let mut loaded_block = Some(self.load(*blocks.start()).await?);
+        for index in blocks {
+            let Some(block) = loaded_block.take().map(Rc::new) else { break };
+            let block_pass = BlockPass::new(self, (index, block.clone()), keeps, meter);
+            let (loading, loaded) = oneshot::channel::<()>();
+            let work = async {
+                let entering = self.pass.resume.map(|_| stream.clone());
+                let rows = block_pass.run(stream);
+                let visited = unfinished.beside_rows(self, measuring, (index, entering), rows).await?;
+                unfinished.add(self, visited);
+                self.pass.out.span(Lane::Forks, Some(index), measuring.forks.carry(&block, index)).await?;
+                drop(block);
+                // While the next weights are still on their way, results need not wait for them.
+                unfinished.beside(self, measuring, usize::MAX, loaded.map(|_| Ok(()))).await
+            };
+            let load = async {
+                let next = self.load_next(index, last).await;
+                drop(loading);
+                unless_cancelled(next)
+            };
+            let ((), next) = try_join!(work, load)?;
+            loaded_block = next?;
+        }
+        Ok(())
     }
 
     /// The residual stream that enters the first block.

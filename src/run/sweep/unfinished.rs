@@ -103,7 +103,7 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
         let work = async move {
             let found = work.await;
             drop(running);
-            if found.as_ref().is_err_and(|error| *error == Error::Cancelled) { found.map(Ok) } else { Ok(found) }
+            unless_cancelled(found)
         };
         let ((), found) = try_join!(self.measure_until(sweep, measuring, (left, done)), work)?;
         self.close(sweep, measuring).await?;
@@ -157,6 +157,11 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
             None => Ok(()),
         }
     }
+}
+
+/// A failure as a value, so that what runs beside the failed work comes to its end; a cancellation ends both at once.
+pub(super) fn unless_cancelled<T>(found: Result<T>) -> Result<Result<T>> {
+    if matches!(found, Err(Error::Cancelled)) { found.map(Ok) } else { Ok(found) }
 }
 
 /// How many blocks may be solved while the rows of the next one run.

@@ -57,9 +57,11 @@ pub enum Kind {
     HugeListing,
     /// A listing with names outside the repository.
     HostileListing,
+    /// 403 with a long text that clears a terminal, turns the direction of writing and begins new lines.
+    HostileRefusal,
 }
 
-const NAMES: [(&str, Kind); 18] = [
+const NAMES: [(&str, Kind); 19] = [
     ("cut", Kind::Cut),
     ("stalled", Kind::Stalled),
     ("busy", Kind::Busy),
@@ -78,13 +80,14 @@ const NAMES: [(&str, Kind); 18] = [
     ("no-ranges", Kind::NoRanges),
     ("huge-listing", Kind::HugeListing),
     ("hostile-listing", Kind::HostileListing),
+    ("hostile-refusal", Kind::HostileRefusal),
 ];
 
 impl Kind {
     /// Whether the fault occurs on the hub's origin; the others occur on the files' origin.
     pub(crate) fn of_answers(self) -> bool {
-        use Kind::{Astray, Gated, HostileListing, HugeListing, Missing, Redirects};
-        matches!(self, Missing | Gated | Redirects | Astray | HugeListing | HostileListing)
+        use Kind::{Astray, Gated, HostileListing, HostileRefusal, HugeListing, Missing, Redirects};
+        matches!(self, Missing | Gated | Redirects | Astray | HugeListing | HostileListing | HostileRefusal)
     }
 
     /// The response sent instead of the file.
@@ -105,6 +108,10 @@ impl Kind {
             Self::HostileListing => {
                 let names = ["../../evil", "/etc/passwd", "a/../../b", "..\\evil", "config.json/../../x"];
                 Answer::json(&names.iter().map(|name| line(name)).collect())
+            }
+            Self::HostileRefusal => {
+                let text = format!("\u{1b}[2J\u{202e}first\r\nsecond \u{9b}31m {}", "long ".repeat(50));
+                Answer::new(403, "application/json; charset=utf-8", json!({"error": text}).to_string())
             }
             Self::Cut | Self::Stalled | Self::ContentRange | Self::Truncated | Self::Flipped | Self::NoRanges => {
                 return None;

@@ -10,13 +10,13 @@ impl Error {
             Self::TooFewWindows { corpus, tokens, seq_len, folds, .. } => Self::TooFewCaptured {
                 file: corpus,
                 rows: tokens,
-                needed: seq_len.saturating_mul(folds),
+                needed: (seq_len as u64).saturating_mul(folds as u64),
                 what: format!("for {folds} folds of windows of {seq_len}"),
             },
             Self::TooFewRows { corpus, train_rows, needed } => Self::TooFewCaptured {
                 file: corpus,
                 rows: train_rows,
-                needed,
+                needed: needed as u64,
                 what: "outside the held-out fold to determine an affine map".into(),
             },
             Self::InvalidSetting { field, value, hint } => Self::InvalidSetting {
