@@ -155,7 +155,7 @@ impl Ranking {
 
 /// 97.5 % quantile of Student's t for 9 and more degrees of freedom, within 10⁻³: the expansion about the normal
 /// quantile by Cornish and Fisher.
-pub(crate) fn t_quantile(freedom: f64) -> f64 {
+pub fn t_quantile(freedom: f64) -> f64 {
     let z = NORMAL_QUANTILE;
     let [z3, z5, z7] = [3, 5, 7].map(|power| z.powi(power));
     let terms = [
