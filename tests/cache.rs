@@ -223,7 +223,10 @@ fn a_hostile_refusal_is_one_short_line_without_control_characters() {
         .expect("the program runs");
     let said = String::from_utf8(refused.stderr).expect("text");
     let line = said.strip_suffix('\n').expect("a line");
-    assert!(refused.status.code() == Some(2) && line.starts_with("error: ") && line.contains("first"), "{said:?}");
+    assert!(
+        refused.status.code() == Some(2) && line.starts_with("straightedge: ") && line.contains("first"),
+        "{said:?}"
+    );
     assert!(line.chars().all(|c| !c.is_control() && c != '\u{202e}') && line.len() < 400, "{said:?}");
 }
 

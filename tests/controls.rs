@@ -13,7 +13,7 @@ use straightedge::error::Error;
 use straightedge::event::{Event, Recorder, Stage};
 use straightedge::job::{BackendChoice, Job, Measure, Protocol};
 use straightedge::report::{BlockReport, ControlReport, Report};
-use straightedge::run::{self, Inputs, Text};
+use straightedge::run::{self, Inputs, RowsInputs, Text};
 use straightedge::weights::{Files, FolderFiles, MemoryFiles};
 
 /// Small enough for a software GPU: 40 windows, 2048 training rows.
@@ -338,7 +338,7 @@ fn progress_counts_rows_over_all_controls(events: &[Event]) {
 #[test]
 fn captured_rows_have_no_controls() {
     let job = Job { measures: [Measure::Fit, Measure::Controls].into(), backend: CPU, ..Job::new("rows", "rows") };
-    let events = run::fit(job, folder(&common::fixture("planted")), "k2.safetensors".into());
+    let events = run::fit(job, RowsInputs::new(folder(&common::fixture("planted")), "k2.safetensors"));
     let last = block_on(events.collect::<Vec<_>>()).pop();
     assert!(matches!(&last, Some(Event::Failed(Error::InvalidSetting { .. }))), "{last:?}");
 }

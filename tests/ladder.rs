@@ -15,7 +15,7 @@ use straightedge::event::{Event, Recorder};
 use straightedge::job::{BackendChoice, Job};
 use straightedge::platform::random::Random;
 use straightedge::report::{BlockReport, Report};
-use straightedge::run;
+use straightedge::run::{self, RowsInputs};
 use straightedge::solve::TAU;
 use straightedge::weights::MemoryFiles;
 
@@ -85,7 +85,7 @@ impl Rows {
         (job.protocol.seq_len, job.protocol.rows, job.protocol.folds) = (self.window, n, self.folds);
         job.backend = BackendChoice::Cpu;
         let files = MemoryFiles::default().with("rows.safetensors", bytes);
-        let mut events = run::fit(job, Rc::new(files), "rows.safetensors".into());
+        let mut events = run::fit(job, RowsInputs::new(Rc::new(files), "rows.safetensors"));
         let mut recorder = Recorder::default();
         block_on(async {
             while let Some(event) = events.next().await {

@@ -1,12 +1,25 @@
-//! Memory stays constant in the number of rows, if row memory is limited.
+//! Memory stays constant in the number of rows, if row memory is limited, and a model that has to be loaded as a whole
+//! is refused where it does not fit.
 #![cfg(target_os = "linux")]
 
 mod common;
 
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
+use std::rc::Rc;
 
+use futures::StreamExt;
+use futures::executor::block_on;
+use futures::future::LocalBoxFuture;
+use serde_json::{Value, json};
+use straightedge::continuation::Continuation;
+use straightedge::error::{Error, Result};
+use straightedge::event::Event;
+use straightedge::job::{BackendChoice, Job, Measure};
 use straightedge::report::Report;
+use straightedge::run::{Events, MapSource, Text, continuation, measure};
+use straightedge::weights::{Files, FolderFiles};
 
 /// Peak memory of a measurement of `rows` rows in a separate process, and the rows of its report.
 fn peak(model: &Path, text: &Path, rows: usize) -> (u64, usize) {
@@ -31,4 +44,104 @@ fn four_times_the_rows_need_no_more_memory() {
     let ((once, few), (four_times, many)) = (better(3_840), better(15_360));
     assert_eq!((few, many), (3_840, 15_360), "the text is long enough");
     assert!(four_times as f64 <= 1.1 * once as f64, "{once} bytes at first, {four_times} with four times the rows");
+}
+
+/// The largest vocabulary that is read.
+const VOCABULARY: u64 = 1 << 28;
+/// How many times wider than `tiny-gpt2` the model is, so that its embedding has a terabyte.
+const WIDER: u64 = 16;
+
+/// A model of that size, of which only the header of the weights may be read.
+struct VastModel {
+    files: FolderFiles,
+    config: Vec<u8>,
+    header: Vec<u8>,
+    size: u64,
+}
+
+impl VastModel {
+    fn new() -> Self {
+        let folder = common::fixture("tiny-gpt2");
+        let read = |file: &str| std::fs::read(folder.join(file)).expect(file);
+        let mut config: Value = serde_json::from_slice(&read("config.json")).expect("a configuration");
+        config["vocab_size"] = json!(VOCABULARY);
+        config["n_embd"] = json!(WIDER * config["n_embd"].as_u64().expect("a width"));
+        let weights = read("model.safetensors");
+        let length = u64::from_le_bytes(weights[..8].try_into().expect("8 bytes")) as usize;
+        let mut tensors: Value = serde_json::from_slice(&weights[8..8 + length]).expect("a header");
+        let mut end = 0;
+        for (name, tensor) in tensors.as_object_mut().expect("tensors") {
+            let Some(shape) = tensor["shape"].as_array() else { continue };
+            let mut shape: Vec<u64> = shape.iter().map(|side| side.as_u64().expect("a size")).collect();
+            let kept = shape[0];
+            shape.iter_mut().for_each(|side| *side *= WIDER);
+            match name {
+                _ if name.ends_with("wte.weight") => shape[0] = VOCABULARY,
+                _ if name.ends_with("wpe.weight") => shape[0] = kept,
+                _ => {}
+            }
+            let bytes = 4 * shape.iter().product::<u64>();
+            tensor["shape"] = json!(shape);
+            tensor["data_offsets"] = json!([end, end + bytes]);
+            end += bytes;
+        }
+        let tensors = tensors.to_string().into_bytes();
+        let header = [&(tensors.len() as u64).to_le_bytes()[..], &tensors].concat();
+        let size = header.len() as u64 + end;
+        Self { files: FolderFiles::new(folder), config: config.to_string().into_bytes(), header, size }
+    }
+
+    fn of<'a>(&'a self, file: &str) -> Option<(&'a [u8], u64)> {
+        match file {
+            "config.json" => Some((&self.config, self.config.len() as u64)),
+            "model.safetensors" => Some((&self.header, self.size)),
+            _ => None,
+        }
+    }
+}
+
+impl Files for VastModel {
+    fn size<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<Option<u64>>> {
+        match self.of(file) {
+            Some((_, size)) => Box::pin(async move { Ok(Some(size)) }),
+            None => self.files.size(file),
+        }
+    }
+
+    fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
+        match self.of(file) {
+            Some((bytes, _)) => {
+                let read = bytes.get(range.start as usize..range.end as usize);
+                Box::pin(async move { Ok(read.expect("weights are not read").to_vec()) })
+            }
+            None => self.files.read(file, range),
+        }
+    }
+}
+
+fn failure(mut events: Events) -> Error {
+    block_on(async {
+        while let Some(event) = events.next().await {
+            match event {
+                Event::Failed(error) => return error,
+                Event::Block(_) => panic!("a block was measured first"),
+                _ => {}
+            }
+        }
+        panic!("there is memory for a terabyte")
+    })
+}
+
+#[test]
+fn a_model_that_does_not_fit_as_a_whole_is_refused_before_it_is_read() {
+    let files: Rc<dyn Files> = Rc::new(VastModel::new());
+    let job = Job { backend: BackendChoice::Cpu, ..Job::new("tiny-gpt2", "encyclopedia") };
+    let text = || Text::Plain(std::fs::read(common::encyclopedia()).expect("a text"));
+    let healing = Job { measures: [Measure::Fit, Measure::Heal].into(), ..job.clone() };
+    let healed = failure(measure(healing, files.clone(), text()));
+    let asked = Continuation::new("The");
+    let continued = failure(continuation(job, asked, files, MapSource::measured(text())));
+    for error in [healed, continued] {
+        assert!(matches!(error, Error::ModelMemory { needed, .. } if needed > 1_000_000), "{error}");
+    }
 }

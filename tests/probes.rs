@@ -17,7 +17,7 @@ use straightedge::platform::random::Random;
 use straightedge::replacement::probe::network::Network;
 use straightedge::replacement::probe::{Kind, Values};
 use straightedge::report::Report;
-use straightedge::run::{self, Text};
+use straightedge::run::{self, RowsInputs, Text};
 use straightedge::weights::{FolderFiles, MemoryFiles};
 
 /// Every probe.
@@ -199,7 +199,8 @@ fn conjunction_is_zero_for_the_affine_calibration_block_alone() {
 fn measures_that_need_the_model_are_refused_for_rows() {
     let mut job = Job::new("planted", "planted");
     job.measures = [Measure::Fit, Measure::Swap].into();
-    let events: Vec<Event> = block_on(run::fit(job, Rc::new(MemoryFiles::default()), "rows".into()).collect());
+    let events: Vec<Event> =
+        block_on(run::fit(job, RowsInputs::new(Rc::new(MemoryFiles::default()), "rows")).collect());
     let [Event::Failed(error)] = &events[..] else { panic!("{events:?}") };
     assert!(error.to_string().starts_with("--measures: swap is not possible; it needs the model"), "{error}");
 

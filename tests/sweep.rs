@@ -86,10 +86,10 @@ impl Watched {
     }
 
     /// Measures the model with these files.
-    fn measure(self: &Rc<Self>, name: &str) -> Result<()> {
+    fn measure(self: &Rc<Self>, name: &str, backend: BackendChoice) -> Result<()> {
         let text = std::fs::read(common::encyclopedia()).expect("a text");
         let inputs = Inputs::new(self.clone(), Text::Plain(text));
-        let mut stream = measure_inputs(job(name, BackendChoice::Cpu, &[Measure::Fit]), inputs);
+        let mut stream = measure_inputs(job(name, backend, &[Measure::Fit]), inputs);
         block_on(async {
             while let Some(event) = stream.next().await {
                 match event {
@@ -149,7 +149,7 @@ fn a_block_is_shown_before_later_ones_are_read_and_each_is_read_once() {
     let name = "tiny-gpt2";
     let folder = common::fixture(name);
     let files = Rc::new(Watched::new(&folder));
-    files.measure(name).expect("a report");
+    files.measure(name, BackendChoice::Cpu).expect("a report");
     let read = files.read.borrow();
     let when = |range: &Range<u64>| {
         let of_range: Vec<usize> =
@@ -176,7 +176,7 @@ fn a_block_is_shown_while_the_weights_of_the_next_one_are_on_their_way() {
     let folder = common::fixture("tiny-gpt2");
     let held = weights(&folder, 1);
     let files = Rc::new(Watched { held: Some(held.clone()), ..Watched::new(&folder) });
-    files.measure("tiny-gpt2").expect("a report");
+    files.measure("tiny-gpt2", BackendChoice::Cpu).expect("a report");
     let read = files.read.borrow();
     let shown =
         read.iter().find(|(range, _)| range.start <= held.start && held.end <= range.end).map(|(_, shown)| *shown);
@@ -187,10 +187,12 @@ fn a_block_is_shown_while_the_weights_of_the_next_one_are_on_their_way() {
 #[test]
 fn every_block_before_weights_that_do_not_come_is_measured() {
     let folder = common::fixture("tiny-gpt2");
-    for block in 1..4 {
-        let files = Rc::new(Watched { lost: Some(weights(&folder, block)), ..Watched::new(&folder) });
-        files.measure("tiny-gpt2").expect_err("no weights");
-        assert_eq!(files.shown.get(), block);
+    for backend in common::backends() {
+        for block in 1..4 {
+            let files = Rc::new(Watched { lost: Some(weights(&folder, block)), ..Watched::new(&folder) });
+            files.measure("tiny-gpt2", backend).expect_err("no weights");
+            assert_eq!(files.shown.get(), block, "{backend}");
+        }
     }
 }
 

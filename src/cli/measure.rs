@@ -13,7 +13,7 @@ use straightedge::hub::id::HubId;
 use straightedge::hub::text::WikiText2;
 use straightedge::job::{Job, Protocol};
 use straightedge::report::Report;
-use straightedge::run::{self, BorrowedTokenizer, Events, Inputs, Resume, ResumeFile, Text};
+use straightedge::run::{self, BorrowedTokenizer, Events, Inputs, Resume, ResumeFile, RowsInputs, Text};
 use straightedge::trace::to_json;
 use straightedge::weights::{Files, FolderFiles, maps};
 
@@ -60,7 +60,7 @@ pub(super) fn fit(args: &FitArgs) -> Result<Status> {
     let job = args.job(name)?;
     job.check().map_err(Error::of_rows)?;
     let others = Others { rows: Some(&args.rows_file), ..Others::default() };
-    finish(&args.common, &others, || run::fit(job, files, file))
+    finish(&args.common, &others, || run::fit(job, RowsInputs::new(files, file)))
 }
 
 /// Files of a measurement beside its report and maps, which no result may overwrite.

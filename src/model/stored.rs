@@ -163,6 +163,11 @@ impl Model<CheckpointTensor> {
         names.iter().map(|name| weights.bytes(name)).sum()
     }
 
+    /// Bytes of all tensors in f32, each once.
+    pub fn f32_bytes(&self) -> u64 {
+        places(self).into_iter().collect::<HashSet<_>>().iter().map(|place| 4 * place.len()).sum()
+    }
+
     /// Device bytes in block-wise loading, where the next block is loaded alongside the current one: twice the largest
     /// block, or the output head if larger. If `keeps_halves`, 16-bit matrices keep their format; all else is f32.
     pub fn device_bytes(&self, weights: &Weights, keeps_halves: bool) -> u64 {

@@ -172,6 +172,9 @@ struct PreparedContinuation {
 impl PreparedContinuation {
     async fn run<B: Backend>(&self, backend: &B, maps: BlockMaps, out: &Emitter) -> Result<()> {
         let weights = Weights::open(self.files.clone()).await?;
+        if B::IN_MEMORY {
+            memory::check_model(&self.config, &weights)?;
+        }
         let maps = match maps {
             BlockMaps::Given(maps) => maps,
             BlockMaps::Measured(prepared, kept) => {

@@ -65,3 +65,20 @@ impl Inputs {
         Self { files, text, eval: None, feed: None, workers, resume: None, scratch: temporary(), gpu }
     }
 }
+
+/// Captured rows, and where those go that do not fit into memory.
+pub struct RowsInputs {
+    /// The source of the file.
+    pub files: Rc<dyn Files>,
+    /// A safetensors file with the tensors x (N, d_in) and y (N, d_out).
+    pub file: String,
+    /// Scratch file for rows that do not fit into memory.
+    pub scratch: Option<Rc<dyn ScratchFile>>,
+}
+
+impl RowsInputs {
+    /// A file of captured rows, with the platform's scratch file.
+    pub fn new(files: Rc<dyn Files>, file: impl Into<String>) -> Self {
+        Self { files, file: file.into(), scratch: temporary() }
+    }
+}

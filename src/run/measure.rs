@@ -6,11 +6,11 @@ use std::rc::Rc;
 use super::device::on_device;
 use super::events::{Emitter, Events};
 use super::header::{self, header, read_config};
-use super::inputs::{Inputs, Text};
+use super::inputs::{Inputs, RowsInputs, Text};
 use super::memory;
 use super::pass::Pass;
 use super::prepared::Prepared;
-use super::sweep::{self, RowStore, temporary};
+use super::sweep::{self, RowStore, ScratchFile};
 use crate::backend::Backend;
 use crate::backend::gpu;
 use crate::corpus::Folds;
@@ -41,8 +41,8 @@ pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
     })
 }
 
-/// Measures captured rows: tensors x (N, d_in) and y (N, d_out) of `file`. The protocol's `seq_len` is the window.
-pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
+/// Measures captured rows. The protocol's `seq_len` is the window.
+pub fn fit(job: Job, RowsInputs { files, file, scratch }: RowsInputs) -> Events {
     Events::new(move |out| async move {
         job.check().map_err(Error::of_rows)?;
         check_rows_measures(&job)?;
@@ -53,7 +53,7 @@ pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
             memory::Sums { d_in, d_out, folds: job.protocol.folds as u64, blocks: 1 },
         )?;
         on_device!(job.backend, gpu::Options::default(), &out, backend => {
-            fit_rows(&backend, &job, &rows_file, &out).await.map_err(Error::of_rows)
+            fit_rows(&backend, &job, (&rows_file, scratch), &out).await.map_err(Error::of_rows)
         })
     })
 }
@@ -79,7 +79,12 @@ fn check_rows_measures(job: &Job) -> Result<()> {
     }
 }
 
-async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, out: &Emitter) -> Result<()> {
+async fn fit_rows<B: Backend>(
+    backend: &B,
+    job: &Job,
+    (file, scratch): (&RowsFile, Option<Rc<dyn ScratchFile>>),
+    out: &Emitter,
+) -> Result<()> {
     let seq_len = job.protocol.seq_len;
     let folds = Folds::of_rows(&job.corpus, file.n.min(job.protocol.rows), seq_len, job.protocol.folds)?;
     let folds = folds.interleaved(job.protocol.interleaved_folds);
@@ -106,7 +111,8 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, out: &Emi
     if pass.asks(Measure::Conjunction) {
         out.warn(Warning::new(&WarningKind::NoNetwork));
     }
-    sweep::of_rows(&pass, &RowStore::new(backend, job.row_memory, temporary()), file, pass.measures_of_rows(1)).await?;
+    let store = RowStore::new(backend, job.row_memory, scratch);
+    sweep::of_rows(&pass, &store, file, pass.measures_of_rows(1)).await?;
     pass.finish(None).await;
     Ok(())
 }
@@ -114,6 +120,10 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, out: &Emi
 impl Prepared {
     async fn measure<B: Backend>(&self, backend: &B, out: &Emitter) -> Result<()> {
         let weights = Weights::open(self.files.clone()).await?;
+        let heals = self.job.measures.iter().any(|measure| matches!(measure, Measure::Heal | Measure::HealTogether));
+        if heals && self.config.causal {
+            memory::check_model(&self.config, &weights)?;
+        }
         let header = self.header(backend, &weights, out).await?;
         let pass = Pass { key: self.key(&header), ..self.pass(backend, out) };
         out.emit(Event::Started(Box::new(header))).await;
@@ -123,7 +133,7 @@ impl Prepared {
         }
         let swept = self.sweep(&pass, &weights).await?;
         let ppl = swept.ppl;
-        if pass.asks(Measure::Heal) || pass.asks(Measure::HealTogether) {
+        if heals {
             self.heal(&pass, swept).await?;
         }
         if let Some(resume) = pass.resume {

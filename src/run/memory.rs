@@ -1,7 +1,9 @@
 //! Memory of the engine: the peak, and what a measurement needs, estimated before it is taken.
 
 use crate::error::{Error, Result};
+use crate::model::{self, ModelConfig};
 use crate::platform::parallel::threads;
+use crate::weights::Weights;
 
 /// Bytes in a megabyte.
 const MEGABYTE: u64 = 1_000_000;
@@ -41,15 +43,31 @@ pub(super) fn check(what: &str, sums: Sums) -> Result<()> {
 }
 
 fn fits(what: &str, sums: Sums, threads: usize, limit: Option<u64>) -> Result<()> {
-    let needed = sums.bytes(threads);
-    match limit.filter(|limit| needed > *limit) {
-        Some(limit) => Err(Error::NeedsMemory {
+    match beyond(sums.bytes(threads), limit) {
+        Some((needed, limit)) => Err(Error::NeedsMemory {
             what: format!("{what} with {} inputs, {} outputs and {} folds", sums.d_in, sums.d_out, sums.folds),
-            needed: needed.div_ceil(MEGABYTE),
-            limit: limit / MEGABYTE,
+            needed,
+            limit,
         }),
         None => Ok(()),
     }
+}
+
+/// Refuses to load a whole model, as generation and healing do, if it does not fit into the memory that is left.
+///
+/// # Errors
+/// [`Error::ModelMemory`], and those of a model whose tensors are missing or of another shape.
+pub(super) fn check_model(config: &ModelConfig, weights: &Weights) -> Result<()> {
+    match beyond(model::stored(config, weights, true)?.f32_bytes(), left()) {
+        Some((needed, limit)) => Err(Error::ModelMemory { needed, limit }),
+        None => Ok(()),
+    }
+}
+
+/// Megabytes needed and left, if more are needed.
+fn beyond(needed: u64, limit: Option<u64>) -> Option<(u64, u64)> {
+    let limit = limit.filter(|limit| needed > *limit)?;
+    Some((needed.div_ceil(MEGABYTE), limit / MEGABYTE))
 }
 
 /// All that a browser can address, less what was in use before the first measurement: the module, a model's tokenizer,

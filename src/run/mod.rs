@@ -30,7 +30,7 @@ pub use borrowed_tokenizer::BorrowedTokenizer;
 pub use continuation::{MapSource, continuation};
 pub use corpus_size::{extent, rows_extent};
 pub use events::Events;
-pub use inputs::{Inputs, Text};
+pub use inputs::{Inputs, RowsInputs, Text};
 pub use map_cache::MapCache;
 pub use measure::{fit, measure, measure_inputs};
 #[cfg(not(target_arch = "wasm32"))]

@@ -144,3 +144,30 @@ export const noSeeds = () => text(() => {
     return own(list);
   };
 });
+
+/** Measurements with a `budget` in bytes for rows in memory; `self.rowFile` counts the bytes of the file of the others. */
+export const littleRowMemory = (budget) => text((budget) => {
+  const counted = { budget, written: 0, read: 0 };
+  self.rowFile = counted;
+  const { get } = Object.getOwnPropertyDescriptor(MessageEvent.prototype, 'data');
+  const limited = (data) => (typeof data === 'string' ? data.replace('"row_memory":null', `"row_memory":${counted.budget}`) : data);
+  Object.defineProperty(MessageEvent.prototype, 'data', {
+    get() {
+      const data = get.call(this);
+      return Array.isArray(data) ? data.map(limited) : limited(data);
+    },
+  });
+  const { createSyncAccessHandle } = FileSystemFileHandle.prototype;
+  FileSystemFileHandle.prototype.createSyncAccessHandle = async function (...given) {
+    const access = await createSyncAccessHandle.apply(this, given);
+    access.isOfRows = /^0\.\d+/.test(this.name);
+    return access;
+  };
+  const { write, read } = FileSystemSyncAccessHandle.prototype;
+  const count = (name, own) => function (data, at) {
+    if (this.isOfRows) counted[name] += data.byteLength;
+    return own.call(this, data, at);
+  };
+  FileSystemSyncAccessHandle.prototype.write = count('written', write);
+  FileSystemSyncAccessHandle.prototype.read = count('read', read);
+}, budget);

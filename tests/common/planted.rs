@@ -8,7 +8,7 @@ use straightedge::event::{Event, Recorder};
 use straightedge::job::{BackendChoice, Job, Measure, Training};
 use straightedge::platform::random::Random;
 use straightedge::report::{BlockReport, Report};
-use straightedge::run::{self, Events};
+use straightedge::run::{self, Events, RowsInputs};
 use straightedge::weights::MemoryFiles;
 
 use super::assert_close;
@@ -70,7 +70,7 @@ impl Rows {
         job.protocol.folds = folds;
         job.measures = measures.iter().copied().collect();
         (job.backend, job.training) = (backend, training);
-        finished(run::fit(job, Rc::new(MemoryFiles::default().with(FILE, bytes)), FILE.into()))
+        finished(run::fit(job, RowsInputs::new(Rc::new(MemoryFiles::default().with(FILE, bytes)), FILE)))
     }
 }
 

@@ -244,6 +244,13 @@ sentences! {
             /// Megabytes available.
             limit: u64,
         } = "memory: {what} needs about {needed} MB, but {limit} MB are left; use fewer --folds or a narrower network",
+        /// More memory for a whole model than there is, known before any is taken.
+        ModelMemory {
+            /// Megabytes needed.
+            needed: u64,
+            /// Megabytes available.
+            limit: u64,
+        } = "memory: the whole model needs about {needed} MB, but {limit} MB are left; continue a text or heal with a smaller model, the other measures take one block at a time",
         /// The GPU refused an operation.
         Gpu {
             /// Operation.

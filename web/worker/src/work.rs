@@ -6,7 +6,7 @@ use std::rc::Rc;
 use futures::{Stream, StreamExt};
 use straightedge::corpus::synthetic::Made;
 use straightedge::run::{
-    self, BorrowedTokenizer, Events, Inputs, MapCache, MapSource, Resume, Text, fit, measure_inputs,
+    self, BorrowedTokenizer, Events, Inputs, MapCache, MapSource, Resume, RowsInputs, Text, fit, measure_inputs,
 };
 use straightedge::weights::{Files, Listener};
 use straightedge_api::continuation::Continuation;
@@ -85,7 +85,7 @@ async fn prepare_measurement(
     match work {
         Work::Rows => {
             let (files, file) = rows(&job, handles);
-            Ok(fit(job, files, file))
+            Ok(fit(job, RowsInputs { scratch: RowFile::open().await, ..RowsInputs::new(files, file) }))
         }
         Work::Model { model, tokenizer, text, eval, feed } => {
             let (files, handles) = files(model, handles, listener).await?;
