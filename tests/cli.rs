@@ -391,27 +391,6 @@ fn a_report_of_the_version_before_opens_as_it_was_and_equals_itself() {
 }
 
 #[test]
-fn a_trace_shows_when_the_weights_rows_and_solve_of_every_block_ran() {
-    let trace = folder("trace").join("trace.json");
-    let output =
-        straightedge(&["measure", "calibration", "--backend", "cpu", "--rows", "1280", "--trace", &text(&trace)]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let trace: serde_json::Value = serde_json::from_str(&fs::read_to_string(trace).expect("a file")).expect("JSON");
-    let events = trace["traceEvents"].as_array().expect("events");
-    let of = |name: &str| {
-        let event = events.iter().find(|event| event["ph"] == "X" && event["name"] == name).expect(name);
-        let [start, taken] = ["ts", "dur"].map(|field| event[field].as_f64().expect("microseconds"));
-        start..start + taken
-    };
-    for block in 0..4 {
-        let [weights, rows, solve] = ["weights", "rows", "solve"].map(|lane| of(&format!("{lane} {block}")));
-        assert!(weights.start < weights.end && weights.end <= rows.start, "{block}: {weights:?}, {rows:?}");
-        assert!(rows.start < rows.end && rows.end <= solve.start, "{block}: {rows:?}, {solve:?}");
-        assert!(solve.start < solve.end, "{block}: {solve:?}");
-    }
-}
-
-#[test]
 fn swapping_the_affine_block_leaves_perplexity_alone() {
     let args = ["measure", "calibration", "--backend", "cpu", "--measures", "swap,rank-swap", "--gram", "fast"];
     let output = straightedge(&[&args[..], &["--out", "-"]].concat());

@@ -2,6 +2,8 @@
 
 mod common;
 
+use common::planted::{Rows, matrix, normal, only, times};
+use straightedge::job::{BackendChoice, Measure, Training};
 use straightedge::learning::LearningPoint;
 use straightedge::platform::random::Random;
 use straightedge::report::BlockReport;
@@ -109,4 +111,35 @@ fn the_curve_holds_the_fits_on_parts_of_the_training_folds() {
     let (few, _) = draw(planted, 20, 1);
     assert_eq!(few.learning_curve.len(), 2);
     assert_eq!((few.r2_limit, few.r2_limit_error, few.rows_needed), (None, None, None));
+}
+
+#[test]
+fn few_rows_are_warned_of_and_so_many_as_the_warning_names_are_enough() {
+    const OUTPUTS: usize = 64;
+    // A sine of many turns is noise to an affine map.
+    let fit = |n: usize| {
+        let mut random = Random::new(3);
+        let linear = matrix(OUTPUTS, D_IN, &mut random);
+        let y = |x: &[f64]| {
+            let noise = (0..OUTPUTS).map(|j| 2.0 * (1e3 * x[j % D_IN] * (j + 1) as f64).sin());
+            times(&linear, x).into_iter().zip(noise).map(|(affine, noise)| affine + noise).collect()
+        };
+        let rows = Rows::new(n, D_IN, &mut random, normal(D_IN), y);
+        rows.fit(BackendChoice::Cpu, &[Measure::Fit], Training::default())
+    };
+    let few = fit(480);
+    let (report, warned) = (only(&few), few.warnings.iter().find(|warning| warning.code == "more_rows"));
+    let text = &warned.expect("a warning").text;
+    let bias = report.r2_limit.zip(report.r2_lin).map(|(limit, r2)| limit - r2).expect("a limit");
+    let told =
+        format!("block 0: R² is about {bias:.3} ± {:.3} below its limit", report.r2_limit_error.expect("an error"));
+    assert!(text.starts_with(&told) && text.contains("at 16.0 training rows per input"), "{text}");
+    let needed =
+        text.rsplit_once(" rows it would be within 0.005").expect("rows").0.rsplit(' ').next().expect("a number");
+    let needed: usize = needed.parse().expect(needed);
+    assert!(needed > 480, "{text}");
+    let enough = fit(needed);
+    assert!(enough.warnings.iter().all(|warning| warning.code != "more_rows"), "{:?}", enough.warnings);
+    let left = only(&enough).r2_limit.expect("a limit") - only(&enough).r2_lin.expect("R²");
+    assert!(left < 0.0075 && left < bias / 2.0, "{left} where {bias} was: {text}");
 }

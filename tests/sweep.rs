@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::ops::Range;
 use std::path::Path;
+use std::process::Command;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -235,5 +236,30 @@ fn spans_tell_what_ran_of_every_block() {
     assert_eq!(spans.iter().filter(|span| span.lane == Lane::Perplexity).count(), 1);
     for span in spans {
         assert!(span.start >= 0.0 && span.busy >= 0.0 && span.busy <= span.seconds, "{span:?}");
+    }
+}
+
+#[test]
+fn a_trace_shows_when_the_weights_rows_and_solve_of_every_block_ran() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sweep-trace.json");
+    let output = Command::new(env!("CARGO_BIN_EXE_straightedge"))
+        .args(["measure", "calibration", "--backend", "cpu", "--rows", "1280", "--trace"])
+        .arg(&file)
+        .output()
+        .expect("the program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let trace = std::fs::read_to_string(file).expect("a file");
+    let trace: serde_json::Value = serde_json::from_str(&trace).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("events");
+    let of = |name: &str| {
+        let event = events.iter().find(|event| event["ph"] == "X" && event["name"] == name).expect(name);
+        let [start, taken] = ["ts", "dur"].map(|field| event[field].as_f64().expect("microseconds"));
+        start..start + taken
+    };
+    for block in 0..4 {
+        let [weights, rows, solve] = ["weights", "rows", "solve"].map(|lane| of(&format!("{lane} {block}")));
+        assert!(weights.start < weights.end && weights.end <= rows.start, "{block}: {weights:?}, {rows:?}");
+        assert!(rows.start < rows.end && rows.end <= solve.start, "{block}: {rows:?}, {solve:?}");
+        assert!(solve.start < solve.end, "{block}: {solve:?}");
     }
 }

@@ -14,7 +14,7 @@ use super::state::{BlockMeasures, HalfOrders, KeepPolicy, MeasuredBlock, Stream,
 use super::unfinished::{MeasuredVisit, Unfinished, unless_cancelled};
 use super::visit::{SolvedBlock, Visit};
 use crate::backend::Backend;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::{Event, Stage};
 use crate::job::Measure;
 use crate::model::{Block, TokenRows};
@@ -42,10 +42,8 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let mut unfinished = Unfinished::new(self, &keeps, first);
         let blocks = (first..=last, &mut stream);
         let passed = self.pass_blocks(blocks, (&keeps, &meter), &mut unfinished, &mut measuring).await;
-        if passed.as_ref().err() != Some(&Error::Cancelled) {
-            // After a failure too: the blocks whose rows are through are measured before it is told.
-            passed.and(unfinished.finish(self, &mut measuring).await)?;
-        }
+        // After a failure too: the blocks whose rows are through are measured before it is told.
+        unless_cancelled(passed)?.and(unfinished.finish(self, &mut measuring).await)?;
         self.pass.spend(|seconds| &mut seconds.forward, meter.seconds());
         let Measuring { measures, layers, forks, mut swept } = measuring;
         drop(measures);
