@@ -20,5 +20,5 @@ pub mod workers;
 
 pub use straightedge_api::{
     agreement, atlas, baseline, bundled, continuation, corpus_size, cost, date, degrees, difference, error, event,
-    fields, job, learning, paired, probes, published, report, summary, thirds, trace, transcript, visible,
+    fields, job, learning, paired, precision, probes, published, report, summary, thirds, trace, transcript, visible,
 };

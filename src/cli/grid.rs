@@ -1,6 +1,8 @@
 //! Text tables: right-aligned columns with headings, and number formats.
 
 use straightedge::fields::{Digits, Field};
+use straightedge::precision::Precision;
+use straightedge::report::{BlockReport, Interval};
 use straightedge::visible::visible;
 
 /// Heading and values of a column.
@@ -30,6 +32,19 @@ pub(super) fn grid<R>(columns: &[Column<R>], rows: &[R]) -> String {
 
 fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| "–".into(), show)
+}
+
+/// A number of a block with half the width of its 95 % interval, as far as that is known.
+pub(super) fn cell_of_block(field: Field, block: &BlockReport) -> String {
+    let value = field.of_block(block);
+    within(value, field.interval(block)).unwrap_or_else(|| cell(field, value))
+}
+
+/// A number and half the width of its interval, rounded as far as that allows: `0.849 ± 0.002`. `None` without a value,
+/// or an interval that has a width.
+pub(super) fn within(value: Option<f64>, interval: Option<Interval>) -> Option<String> {
+    let (value, Precision { half, decimals }) = (value?, Precision::of(interval?)?);
+    Some(format!("{value:.decimals$} ± {half:.decimals$}"))
 }
 
 /// A value of a field.

@@ -7,7 +7,7 @@ use straightedge::report::{BlockReport, HealedTogether, OrderStep, Report, order
 use straightedge::thirds::{Third, Thirds};
 use straightedge::visible::visible;
 
-use super::grid::{Column, change, column, grid, short, times};
+use super::grid::{Column, change, column, grid, short, times, within};
 
 /// All swap tables; empty if no block was swapped.
 pub(super) fn swaps(report: &Report) -> String {
@@ -59,7 +59,12 @@ fn replacements(blocks: &[BlockReport]) -> Vec<String> {
 fn delta_columns(names: &[String]) -> Vec<Column<BlockReport>> {
     let of = |name: &String| {
         let key = name.clone();
-        column(format!("Δppl {name}"), move |block: &BlockReport| change(block.delta_ppl.get(&key).copied().flatten()))
+        let of_block = move |block: &BlockReport| {
+            let value = block.delta_ppl.get(&key).copied().flatten();
+            let sign = if value > Some(0.0) { "+" } else { "" };
+            within(value, block.loss_interval(&key)).map_or_else(|| change(value), |text| format!("{sign}{text}"))
+        };
+        column(format!("Δppl {name}"), of_block)
     };
     let block = column("block", |block: &BlockReport| block.block.to_string());
     std::iter::once(block).chain(names.iter().map(of)).collect()
