@@ -58,6 +58,10 @@ fn poly_recovers_a_bilinear_map() {
     let gain = poly.gain.expect("gain");
     assert!(gain >= 0.99 * there && gain <= there, "gain {gain} of {there} in {} steps", poly.steps);
     assert_eq!(poly.gain, poly.r2.map(|r2| r2 - block.r2_lin.expect("r2_lin")));
+    // The same error less, as a share of the variance about one mean instead of one for each output.
+    let variances = (1.0 - block.r2_lin_scalar.expect("scalar")) / (1.0 - block.r2_lin.expect("r2_lin"));
+    assert!(variances < 0.99, "{variances}");
+    common::assert_close("gain_scalar", poly.gain_scalar, gain * variances, 1e-9);
     assert_eq!(poly.parameters, 12 * 13 + 16 * 36);
     let within = block.intervals["gain_poly"];
     assert!(within.low < gain && gain < within.high && within.high - within.low < 0.5 * there, "{gain}: {within:?}");

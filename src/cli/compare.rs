@@ -20,7 +20,11 @@ const TOLD: usize = 12;
 /// Prints the largest difference of every block and layer, and the numbers that exceed `tolerance`. The status is
 /// `Different` if one does, if a block or layer is in one report only, or if weights, text or protocol differ.
 pub(super) fn compare(a: &Report, b: &Report, tolerance: f64) -> Result<Status> {
-    let of = |report: &Report| format!("{} on {}", shown(&report.model.id), shown(&report.corpus.id));
+    let of = |report: &Report| {
+        let rows = report.blocks.iter().find_map(|block| block.rows_per_input);
+        let rows = rows.map_or_else(String::new, |rows| format!(", {rows:.1} training rows per input"));
+        format!("{} on {}{rows}", shown(&report.model.id), shown(&report.corpus.id))
+    };
     let mut text = format!("a: {}\nb: {}\n", of(a), of(b));
     let conditions = conditions(a, b);
     conditions.iter().for_each(|condition| text += condition_name(*condition));
@@ -53,6 +57,7 @@ fn condition_name(condition: Condition) -> &'static str {
         Condition::Weights => "other weights\n",
         Condition::Text => "another text\n",
         Condition::EvalText => "perplexity on another text\n",
+        Condition::Feed => "controls fed with the rows of another model\n",
         Condition::Protocol => "another protocol\n",
         Condition::Device => "another device\n",
     }

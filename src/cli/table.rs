@@ -10,7 +10,7 @@ use straightedge::paired::Ranking;
 use straightedge::report::{BlockReport, LayerReport, Report};
 use straightedge::visible::{shown, shown_line};
 
-use super::grid::{Column, cell, change, column, fixed, grid, whole};
+use super::grid::{Column, cell, cell_of_block, change, column, fixed, grid, whole, within};
 use super::swap_table::swaps;
 
 /// What the controls of a network's weights tell.
@@ -90,9 +90,21 @@ fn ranking(label: &str, blocks: &[BlockReport], name: &str) -> String {
     format!("{label}, blocks ascending: {} (≈: no difference beyond its 95 % interval)\n", ranking.written())
 }
 
-/// The numbers of the table of all blocks.
+/// The numbers of the table of all blocks, with half the width of their 95 % intervals.
 fn block_columns() -> Vec<Column<BlockReport>> {
-    std::iter::once(number()).chain(Field::table().map(of_block)).collect()
+    let of = |field| match field {
+        Field::R2CvStd => column("folds", folds),
+        _ => column(field.label(), move |block: &BlockReport| cell_of_block(field, block)),
+    };
+    std::iter::once(number()).chain(Field::table().map(of)).collect()
+}
+
+/// Mean and standard deviation of R² over the folds: `0.8493 (sd 0.0006)`.
+fn folds(block: &BlockReport) -> String {
+    match block.r2_cv_mean.zip(block.r2_cv_std) {
+        Some((mean, deviation)) => format!("{mean:.4} (sd {deviation:.4})"),
+        None => "–".into(),
+    }
 }
 
 /// Further numbers known of some block, except those that other tables show by replacement.
@@ -173,7 +185,11 @@ fn probe_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
         let (r2, gain, steps) = (name.clone(), name.clone(), name.clone());
         let probe = |block: &BlockReport, name: &str| block.probes.get(name).cloned();
         columns.push(column(name.as_str(), move |block| fixed(probe(block, &r2).and_then(|probe| probe.r2))));
-        columns.push(column("gain", move |block| fixed(probe(block, &gain).and_then(|probe| probe.gain))));
+        let gain = move |block: &BlockReport| {
+            let value = probe(block, &gain).and_then(|probe| probe.gain);
+            within(value, block.gain_interval(&gain)).unwrap_or_else(|| fixed(value))
+        };
+        columns.push(column("gain", gain));
         columns.push(column("steps", move |block| whole(probe(block, &steps).map(|probe| probe.steps))));
         if blocks.iter().any(|block| block.probes.get(&name).is_some_and(|probe| probe.conjunction.is_some())) {
             columns.push(column("conj.", move |block| fixed(probe(block, &name).and_then(|probe| probe.conjunction))));
@@ -251,6 +267,9 @@ fn heading(report: &Report) -> String {
     if protocol.piece_chars > 0 {
         let _ = write!(text, ", each the beginning of a piece of {} characters", protocol.piece_chars);
     }
+    if let Some(feed) = report.ordered.as_ref().and_then(|ordered| ordered.feed.as_ref()) {
+        let _ = write!(text, "; controls fed with the rows of {}", shown(&feed.id));
+    }
     if model.sha256_claimed {
         text += "; hash of the weights claimed by the hub, not compared with whole files";
     }
@@ -302,17 +321,31 @@ mod tests {
         let properties = [("token".into(), token)].into();
         report.layers = vec![LayerReport { linearity: Some(0.875), properties, ..LayerReport::default() }];
         report.model.sha256_claimed = true;
+        let feed = OtherInput { id: "other-model".into(), ..OtherInput::default() };
+        report.ordered = Some(Ordered { feed: Some(feed), ..Ordered::default() });
+        (report.blocks[0].r2_lin, report.blocks[0].r2_feature_median) = (Some(0.849_123), Some(0.712_345));
+        report.blocks[0].intervals = [
+            ("r2_lin".to_owned(), Interval { low: 0.847, high: 0.8512 }),
+            ("delta_ppl_linear".into(), Interval { low: 1.25, high: 1.75 }),
+            ("gain_poly".into(), Interval { low: 0.115, high: 0.135 }),
+        ]
+        .into();
+        (report.blocks[0].r2_cv_mean, report.blocks[0].r2_cv_std) = (Some(0.8375), Some(0.0125));
         let full = table(&report);
         for cell in [
+            "0.849 ± 0.002",
+            "0.712345",
+            "+1.5 ± 0.2",
+            "0.12 ± 0.01",
+            "0.8375 (sd 0.0125)",
             "claimed by the hub",
+            "fed with the rows of other-model",
             "+0.2500",
-            "+1.5000",
             "×8.00",
             "×2.00",
             "99.25",
             "lower",
             "0.875",
-            "0.125",
             "0.75",
             "77",
             "0.625",

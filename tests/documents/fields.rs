@@ -155,6 +155,7 @@ fn block() -> BlockReport {
         probes: named(ProbeReport {
             r2: one,
             gain: one,
+            gain_scalar: one,
             cosine: one,
             rmse: one,
             steps: 1,

@@ -102,7 +102,7 @@ fn links_mean_what_they_meant() {
         (swaps.preset, swaps.charts),
         (Some(Preset::Swaps), [Field::DeltaPplLinear, Field::DeltaPplPoly].into())
     );
-    assert_eq!(with("charts=poly_gain").comparison.charts, [Field::PolyGain].into());
+    assert_eq!(with("compare=curve").comparison.charts, [Field::PolyGainScalar].into());
     let layers = [Field::R2Lin, Field::Linearity, Field::LinearityNoResidual];
     assert_eq!(with("charts=r2_lin,linearity,").comparison.charts, layers.into());
     let runs = with("runs=").comparison;

@@ -40,6 +40,8 @@ pub enum Condition {
     Text,
     /// Perplexity on another text.
     EvalText,
+    /// Controls fed with the rows of another model.
+    Feed,
     /// Other rows, folds or second moments.
     Protocol,
     /// Another backend or adapter, which should give the same results.
@@ -51,11 +53,13 @@ pub fn conditions(a: &Report, b: &Report) -> Vec<Condition> {
     let known = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
     let device = (&a.device.backend, &a.device.adapter) != (&b.device.backend, &b.device.adapter);
     let eval = |report: &Report| report.ordered.as_ref().and_then(|ordered| ordered.eval.clone());
+    let feed = |report: &Report| report.ordered.as_ref()?.feed.as_ref()?.sha256.clone();
     let have_perplexity = a.ppl.is_some() && b.ppl.is_some();
     let found = [
         (Condition::Weights, known(&a.model.sha256, &b.model.sha256)),
         (Condition::Text, known(&a.corpus.sha256, &b.corpus.sha256)),
         (Condition::EvalText, have_perplexity && eval(a) != eval(b)),
+        (Condition::Feed, known(&feed(a), &feed(b))),
         (Condition::Protocol, a.protocol != b.protocol),
         (Condition::Device, device),
     ];
@@ -239,6 +243,7 @@ pub(crate) mod tests {
         let probe = ProbeReport {
             r2: Some(0.5),
             gain: Some(0.1),
+            gain_scalar: Some(0.05),
             cosine: Some(0.75),
             rmse: Some(2.0),
             steps: 3,

@@ -69,6 +69,12 @@ pub(super) struct Probes<'a, B: Backend> {
     pub(super) done: usize,
 }
 
+/// Σ (mean of an output − mean of all outputs)².
+fn offsets(means: &[f64]) -> f64 {
+    let all = means.iter().sum::<f64>() / means.len() as f64;
+    means.iter().map(|mean| (mean - all).powi(2)).sum()
+}
+
 impl<B: Backend> BlockMeasure<B> for Probes<'_, B> {
     fn needs_all_rows(&self) -> bool {
         true
@@ -147,9 +153,12 @@ impl<B: Backend> Probes<'_, B> {
         let (probe, error) = self.read_out(&lesson, &trained.network).await?;
         let r2 = finite(1.0 - error / block.heldout_variation).filter(|_| block.report.r2_lin.is_some());
         let gain = r2.zip(block.report.r2_lin).map(|(r2, linear)| r2 - linear);
-        let parameters = kind.parameters(rows.d_in, rows.d_out);
+        let about_one_mean = block.heldout_variation + heldout.len() as f64 * offsets(&block.heldout_mean);
+        let scalar = finite(1.0 - error / about_one_mean).filter(|_| r2.is_some());
+        let gain_scalar = scalar.zip(block.report.r2_lin_scalar).map(|(r2, linear)| r2 - linear);
+        let (parameters, steps) = (kind.parameters(rows.d_in, rows.d_out), trained.steps);
         let rmse = finite((error / (heldout.len() * rows.d_out) as f64).sqrt());
-        let report = ProbeReport { r2, gain, rmse, steps: trained.steps, parameters, ..ProbeReport::default() };
+        let report = ProbeReport { r2, gain, gain_scalar, rmse, steps, parameters, ..ProbeReport::default() };
         Ok((report, probe))
     }
 

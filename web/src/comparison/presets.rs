@@ -105,7 +105,7 @@ impl Preset {
             Self::Survey | Self::Corpora => BTreeSet::from([Field::R2LinScalar]),
             Self::Kinds => BTreeSet::from([Field::R2FeatureMedian, Field::EffectiveRank]),
             Self::Swaps => BTreeSet::from([Field::DeltaPplLinear, Field::DeltaPplPoly]),
-            Self::Curve => BTreeSet::from([Field::PolyGain]),
+            Self::Curve => BTreeSet::from([Field::PolyGainScalar]),
             _ => BTreeSet::from([Field::R2Lin]),
         }
     }

@@ -194,7 +194,7 @@ fn published(model: &PublishedModel, corpus: &str) -> Summary {
         (Field::DeltaPplPoly, survey(&model.delta_ppl_poly)),
         (Field::R2FeatureMedian, survey(&model.r2_feature_median)),
         (Field::EffectiveRank, survey(&ranks)),
-        (Field::PolyGain, survey(&model.poly_gain)),
+        (Field::PolyGainScalar, survey(&model.poly_gain)),
     ];
     Summary::of(model.hub_id.clone(), curves)
 }

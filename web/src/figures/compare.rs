@@ -126,8 +126,8 @@ fn pooled(lines: &[&ChartLine], quantity: Field) -> Option<String> {
     if lines.len() < 2 || quantity.is_by_layer() || is_r2 {
         return None;
     }
-    // Published values have one mean for all features; one definition for all lines.
-    let is_published = lines.iter().any(|line| line.source == Source::Published);
+    // Published values have one mean for all features; one definition for all lines and both quantities.
+    let is_published = lines.iter().any(|line| line.source == Source::Published) || quantity == Field::PolyGainScalar;
     let r2 = if is_published { Field::R2LinScalar } else { Field::R2Lin };
     let pairs = lines.iter().flat_map(|line| line.summary.curve(r2).iter().zip(line.summary.curve(quantity)));
     let (missed, values): (Vec<_>, Vec<_>) = pairs.map(|(r2, value)| (r2.map(|r2| 1.0 - r2), *value)).unzip();
@@ -260,11 +260,14 @@ mod tests {
         for model in ["gpt2", "pythia-160m", "llama-160m"] {
             comparison.add(Key::Published(model.into(), "WikiText-2".into()));
         }
-        let facts = compared(&known.lines(&comparison), Field::PolyGain).unwrap().facts;
-        let expected = "Over all 36 blocks of these 3 measurements, gain of poly and 1 − R² scalar have a Pearson correlation of 0.004 (95 %: −0.325 to 0.332).";
+        let facts = compared(&known.lines(&comparison), Field::PolyGainScalar).unwrap().facts;
+        let expected = "Over all 36 blocks of these 3 measurements, gain of poly, scalar and 1 − R² scalar have a Pearson correlation of 0.004 (95 %: −0.325 to 0.332).";
         assert_eq!(facts[0], expected);
         let one = [known.lines(&comparison).remove(0)];
-        assert!(!compared(&one, Field::PolyGain).unwrap().facts[0].starts_with("Over all"), "one is nothing to pool");
+        assert!(
+            !compared(&one, Field::PolyGainScalar).unwrap().facts[0].starts_with("Over all"),
+            "one is nothing to pool"
+        );
     }
 
     #[test]

@@ -72,6 +72,7 @@ fn condition_told(condition: Condition, then: &Report, now: &Report) -> String {
         Condition::Weights => t().differences_model.into(),
         Condition::Text => t().differences_text.into(),
         Condition::EvalText => t().differences_eval.into(),
+        Condition::Feed => t().differences_feed.into(),
         Condition::Protocol => t().differences_protocol.into(),
         Condition::Device => fill(t().differences_device, &[("then", &adapter(then)), ("now", &adapter(now))]),
     }
@@ -88,6 +89,8 @@ fn told(size: f64, field: &str, block: usize, blocks: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use straightedge_api::report::{Ordered, OtherInput};
+
     use super::*;
     use crate::figures::sample_report;
 
@@ -123,6 +126,16 @@ mod tests {
         assert_eq!(found.table.rows[1][5], "cosine");
         assert!(found.table.rows[0][3].shown.starts_with('−'), "{:?}", found.table.rows[0]);
         assert_eq!(found.sentences.len(), 3, "{:?}", found.sentences);
+    }
+
+    #[test]
+    fn controls_that_were_fed_with_another_model_are_told() {
+        let fed = |sha256: Option<&str>| {
+            let feed = sha256.map(|sha256| OtherInput { sha256: Some(sha256.into()), ..OtherInput::default() });
+            Report { ordered: Some(Ordered { feed, ..Ordered::default() }), ..sample_report() }
+        };
+        let told = |then, now| differences(&fed(then), &fed(now)).sentences.len();
+        assert_eq!((told(Some("a"), Some("a")), told(Some("a"), Some("b")), told(None, Some("b"))), (1, 2, 1));
     }
 
     #[test]

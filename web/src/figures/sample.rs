@@ -91,6 +91,7 @@ fn block_0() -> BlockReport {
             ProbeReport {
                 r2: Some(0.91),
                 gain: Some(0.01),
+                gain_scalar: Some(0.008),
                 cosine: Some(0.95),
                 rmse: Some(0.25),
                 steps: 40,

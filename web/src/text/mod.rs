@@ -201,6 +201,7 @@ catalogue! {
     differences_model: "The weights differ from those of the report.",
     differences_text: "The text differs from that of the report.",
     differences_eval: "Perplexity was measured on another text.",
+    differences_feed: "The controls were fed with the rows of another model.",
     differences_protocol: "The protocol differs from that of the report.",
     differences_device: "Measured on {then} before and on {now} now: different hardware rounds differently.",
 

@@ -71,7 +71,8 @@ fields! {
     CompressionLinear = Line::number("blocks[].compression.linear", Block(|b| known(&b.compression, "linear")), Times, "Compression", 4, "Parameters of the network divided by those of the linear map");
     DeltaPplLinear = Line::number("blocks[].delta_ppl.linear", Block(|b| known(&b.delta_ppl, "linear")), Change, "ΔPPL linear", 4, "Change of held-out perplexity with the linear map in place of the block").interval("delta_ppl_linear").higher(LessLinear).chart("delta_ppl_linear", "ΔPPL", Wide, Swap);
     DeltaPplPoly = Line::number("blocks[].delta_ppl.poly", Block(|b| known(&b.delta_ppl, "poly")), Change, "ΔPPL poly", 4, "Change of held-out perplexity with linear map and bilinear probe in place of the block").interval("delta_ppl_poly").shown(Nowhere).chart("delta_ppl_poly", "ΔPPL", Wide, Probes);
-    PolyGain = Line::number("blocks[].probes.poly.gain", Block(|b| b.probes.get("poly")?.gain), Decimals(6), "gain of poly", 5, "Held-out R² of linear map and bilinear probe together minus that of the linear map").interval("gain_poly").shown(Nowhere).higher(LessLinear).chart("poly_gain", "gain", FromZero, Probes);
+    PolyGain = Line::number("blocks[].probes.poly.gain", Block(|b| b.probes.get("poly")?.gain), Decimals(6), "gain of poly", 5, "Held-out R² of linear map and bilinear probe together minus that of the linear map").interval("gain_poly").shown(Nowhere).higher(LessLinear).chart("poly_gain_r2_lin", "gain", FromZero, Probes);
+    PolyGainScalar = Line::number("blocks[].probes.poly.gain_scalar", Block(|b| b.probes.get("poly")?.gain_scalar), Decimals(6), "gain of poly, scalar", 5, "Held-out R² scalar of linear map and bilinear probe together minus that of the linear map").shown(Nowhere).higher(LessLinear).chart("poly_gain", "gain, scalar", FromZero, Probes);
     Conjunction = Line::number("blocks[].conjunction", Block(|b| b.conjunction), Decimals(4), "Conjunction", 5, "How much the effect of one half of the inputs depends on the other half: 0 for an affine map").higher(LessLinear);
     R2LinLow = Line::number("blocks[].intervals.r2_lin.low", Block(|b| end(b, "r2_lin", Ends::Low)), Decimals(4), "R²_lin from", 2, "Lower end of the 95 % interval of R²_lin");
     R2LinHigh = Line::number("blocks[].intervals.r2_lin.high", Block(|b| end(b, "r2_lin", Ends::High)), Decimals(4), "R²_lin to", 2, "Upper end of the 95 % interval of R²_lin");
@@ -102,6 +103,7 @@ fields! {
     RowMicroseconds = Line::listed("blocks[].row_microseconds.NAME", 4, "Time per row, of `original` and by replacement").unit("microseconds").tolerance(NO_RESULT);
     ProbeR2 = Line::listed("blocks[].probes.NAME.r2", 5, "Held-out R² of a probe");
     ProbeGain = Line::listed("blocks[].probes.NAME.gain", 5, "r2 − r2_lin").higher(LessLinear);
+    ProbeGainScalar = Line::listed("blocks[].probes.NAME.gain_scalar", 5, "The same difference of both R² scalar, as published gains are; optional").higher(LessLinear);
     ProbeCosine = Line::listed("blocks[].probes.NAME.cosine", 5, "Mean cosine of the probe’s and the true output over held-out rows; optional").higher(MoreLinear).tolerance(10.0);
     ProbeRmse = Line::listed("blocks[].probes.NAME.rmse", 5, "Root of the mean squared error of the probe over held-out rows and features; optional").unit("units of y").higher(LessLinear);
     ProbeSteps = Line::listed("blocks[].probes.NAME.steps", 5, "Training steps").tolerance(NO_RESULT);

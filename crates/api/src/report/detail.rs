@@ -131,6 +131,9 @@ pub struct ProbeReport {
     pub r2: Option<f64>,
     /// r2 − r2_lin.
     pub gain: Option<f64>,
+    /// The same difference of both R² against one scalar mean, as the paper has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain_scalar: Option<f64>,
     /// Mean cosine of prediction and output over held-out rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cosine: Option<f64>,
