@@ -1,8 +1,9 @@
 // No accidental loss: the page asks before it is left during a measurement, progress of the lesson survives a reload,
-// and a failed replay keeps the original report.
+// a failed replay keeps the original report, and a file that never comes does not hold a measurement for ever.
 import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';
+import { impatient } from './shims.mjs';
 
 /** Tries to leave the page for `url`, and returns whether the browser asks first; the answer is to stay. */
 async function asks(app, url) {
@@ -85,4 +86,17 @@ visit('a replay that fails leaves the report that it began with', { webgpu: fals
   assert.equal(await app.ended(), 'finished');
   assert.equal(await app.element('differences').getAttribute('data-most'), '0');
   app.faults.length = 0; // The browser reports the missing file.
+});
+
+visit('a file of the site that never comes is given up, and the next measurement asks for it again', {
+  webgpu: false, query: { model: 'calibration', rows: '1280' }, shim: impatient(200),
+}, async (app) => {
+  const weights = '**/models/calibration/model.safetensors*';
+  await app.page.route(weights, () => {});
+  await app.run();
+  assert.equal(await app.ended(), 'failed');
+  assert.match(await app.error(), /model\.safetensors: this site does not deliver it \(.*time.*\); check the connection/);
+  await app.page.unroute(weights);
+  assert.equal((await app.measure()).blocks.length, 6);
+  app.faults.length = 0; // The browser may report the request that was given up.
 });

@@ -171,3 +171,9 @@ export const littleRowMemory = (budget) => text((budget) => {
   FileSystemSyncAccessHandle.prototype.write = count('written', write);
   FileSystemSyncAccessHandle.prototype.read = count('read', read);
 }, budget);
+
+/** A browser in which a timeout comes `times` sooner than was asked for. */
+export const impatient = (times) => text((times) => {
+  const own = AbortSignal.timeout.bind(AbortSignal);
+  AbortSignal.timeout = (milliseconds) => own(milliseconds / times);
+}, times);

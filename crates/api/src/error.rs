@@ -22,6 +22,9 @@ sentences! {
         /// The operating system or browser refused to read a file.
         UnreadableFile { file: String, why: String } =
             "{file}: cannot be read ({why}); check that it exists and is readable",
+        /// A file of the site that did not arrive: no connection, an answer of another kind, or too slow.
+        SiteFile { file: String, why: String } =
+            "{file}: this site does not deliver it ({why}); check the connection and start again",
         /// Writing a result failed: full disk, missing folder, no permission.
         UnwritableFile { file: String, why: String } =
             "{file}: cannot be written ({why}); choose another location or free some space",

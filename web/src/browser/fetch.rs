@@ -12,16 +12,16 @@ const PATIENCE: u32 = 600_000;
 /// The file as a blob, which the browser keeps outside wasm memory.
 pub async fn blob(path: &str) -> Result<Blob> {
     let response = get(path).await?;
-    let body = response.blob().map_err(|why| unreadable(path, &why))?;
-    let body = JsFuture::from(body).await.map_err(|why| unreadable(path, &why))?;
+    let body = response.blob().map_err(|why| undelivered(path, &why))?;
+    let body = JsFuture::from(body).await.map_err(|why| undelivered(path, &why))?;
     Ok(body.unchecked_into())
 }
 
 /// A JSON file.
 pub async fn json<T: DeserializeOwned>(path: &str) -> Result<T> {
     let response = get(path).await?;
-    let body = response.text().map_err(|why| unreadable(path, &why))?;
-    let body = JsFuture::from(body).await.map_err(|why| unreadable(path, &why))?;
+    let body = response.text().map_err(|why| undelivered(path, &why))?;
+    let body = JsFuture::from(body).await.map_err(|why| undelivered(path, &why))?;
     let text = body.as_string().unwrap_or_default();
     serde_json::from_str(&text).map_err(|why| Error::MalformedJson { file: path.into(), why: why.to_string() })
 }
@@ -40,7 +40,7 @@ pub async fn bytes(file: &str, blob: &Blob, start: u64, end: u64) -> Result<Vec<
 
 /// Many servers answer a missing file with a web page, which is an error here.
 async fn get(path: &str) -> Result<Response> {
-    let response = JsFuture::from(fetch(path)).await.map_err(|why| unreadable(path, &why))?;
+    let response = JsFuture::from(fetch(path)).await.map_err(|why| undelivered(path, &why))?;
     let response: Response = response.unchecked_into();
     let kind = response.headers().get("content-type").ok().flatten().unwrap_or_default();
     if response.status() == 404 || kind.starts_with("text/html") {
@@ -49,7 +49,7 @@ async fn get(path: &str) -> Result<Response> {
     }
     if !response.ok() {
         let why = format!("the server answered {}", response.status());
-        return Err(Error::UnreadableFile { file: path.into(), why });
+        return Err(Error::SiteFile { file: path.into(), why });
     }
     Ok(response)
 }
@@ -62,6 +62,10 @@ fn fetch(path: &str) -> js_sys::Promise {
         Some(window) => window.fetch_with_str_and_init(path, &how),
         None => global.unchecked_into::<WorkerGlobalScope>().fetch_with_str_and_init(path, &how),
     }
+}
+
+fn undelivered(file: &str, why: &JsValue) -> Error {
+    Error::SiteFile { file: file.into(), why: reason(why) }
 }
 
 fn unreadable(file: &str, why: &JsValue) -> Error {
