@@ -6,6 +6,7 @@
 #[cfg(target_arch = "wasm32")]
 pub mod module;
 mod pages;
+mod thrift;
 
 use bytes::Bytes;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
@@ -39,6 +40,7 @@ pub fn texts(file: Vec<u8>, column: &str) -> Result<String, String> {
 
 fn read(file: Vec<u8>, column: &str) -> Result<String> {
     let file = Bytes::from(file);
+    thrift::check_footer(&file)?;
     let reader = SerializedFileReader::new(file.clone())?;
     let columns = reader.metadata().file_metadata().schema_descr();
     let named = |at: &usize| columns.column(*at).path().string() == column;

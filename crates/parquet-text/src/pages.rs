@@ -15,6 +15,8 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use crate::thrift::check_page;
+
 /// Most bytes that one byte of Snappy's data decompresses to: a copy of 64 bytes takes three.
 const EXPANSION: usize = 22;
 /// Bytes of a length, which precedes each text and the levels of a page.
@@ -165,10 +167,9 @@ impl ChunkReader for File {
 
     fn get_read(&self, start: u64) -> Result<Rest> {
         let start = usize::try_from(start)?;
-        match start <= self.0.len() {
-            true => Ok(Rest(self.0.slice(start..))),
-            false => refuse("a page lies outside the file".into()),
-        }
+        let Some(page) = self.0.get(start..) else { return refuse("a page lies outside the file".into()) };
+        check_page(page)?;
+        Ok(Rest(self.0.slice(start..)))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {

@@ -205,9 +205,9 @@ pub(in crate::run) fn adopt(resume: Option<&dyn Resume>) -> Option<usize> {
 /// The next block of a saved sweep, and the model's number of blocks.
 ///
 /// # Errors
-/// If it is not a saved sweep.
-pub fn standing(from: &mut dyn Read) -> io::Result<(usize, usize)> {
-    contents(from).map(|contents| (contents.next, contents.of))
+/// If it is not a saved sweep; `file` names it.
+pub fn standing(file: &str, from: &mut dyn Read) -> Result<(usize, usize)> {
+    contents(from).map(|contents| (contents.next, contents.of)).map_err(|error| refused(file.into(), &error))
 }
 
 fn malformed(why: &str) -> io::Error {

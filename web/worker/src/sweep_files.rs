@@ -138,7 +138,7 @@ pub(super) async fn unfinished() -> Option<Unfinished> {
     let _opening = OPENING.lock().await;
     let folder = folder(SWEEP).await.ok()?;
     let states = States::of(&folder).await?;
-    let (next, of) = standing(&mut *states.open().ok()??).ok()?;
+    let (next, of) = standing(&states.name(), &mut *states.open().ok()??).ok()?;
     let order: Order = serde_json::from_slice(&folder.read(ORDER).await?).ok()?;
     let handles = order.handles();
     Some(Unfinished { model: order.job.model, text: order.job.corpus, next, of, handles })

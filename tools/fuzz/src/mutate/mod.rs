@@ -6,6 +6,7 @@ mod json;
 mod link;
 mod pickle;
 mod safetensors;
+mod varints;
 mod zip;
 
 use straightedge_random::Random;
@@ -15,20 +16,24 @@ use self::draw::{SIGNS, pick};
 /// The structure of a target's inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// JSON, which another part may follow after a zero byte; what does not begin like JSON is taken as bytes.
+    /// JSON, which another part may follow after a zero byte; what does not begin like JSON is taken as a text.
     Json,
+    /// A protocol buffer where it is no text, else the same.
+    JsonOrMessage,
     /// Length, JSON and data.
     Safetensors,
+    /// Eight letters, then the same.
+    State,
     /// A zip archive with a pickle.
     Torch,
+    /// Pages, and a footer with its length.
+    Parquet,
     /// A prefix, and bytes in base64.
     Fragment,
     /// Names and values, as in the query of an address.
     Query,
     /// Lines of words between tabs.
     Lines,
-    /// Anything else.
-    Bytes,
 }
 
 /// An input: one of the seeds, changed.
@@ -38,20 +43,31 @@ pub fn mutate(format: Format, seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8>
     let is_structural = random.below(5) > 0;
     if is_structural {
         input = match format {
-            Format::Json => json::mutate(random, &input),
+            Format::JsonOrMessage if !is_text(&input) => varints::message(random, &input),
+            Format::Json | Format::JsonOrMessage => json::mutate(random, &input),
             Format::Safetensors => safetensors::mutate(random, &input),
+            Format::State => {
+                let (letters, rest) = input.split_at(input.len().min(8));
+                [letters, &safetensors::mutate(random, rest)].concat()
+            }
             Format::Torch => zip::mutate(random, &input),
+            Format::Parquet if random.below(2) == 0 => varints::parquet(random, &input),
+            Format::Parquet => bytes::records(random, &input, seeds),
             Format::Fragment => link::fragment(random, &input),
             Format::Query => link::query(random, &input, seeds),
             Format::Lines => bytes::lines(random, &input, seeds),
-            Format::Bytes => bytes::records(random, &input, seeds),
         };
     }
     if !is_structural || random.below(8) == 0 {
-        let is_text = !matches!(format, Format::Safetensors | Format::Torch | Format::Bytes);
-        bytes::mutate(random, &mut input, is_text.then_some(SIGNS));
+        let signs = is_text(&input).then_some(SIGNS);
+        bytes::mutate(random, &mut input, signs);
     }
     input
+}
+
+/// Whether these are texts, which zero bytes may part.
+fn is_text(input: &[u8]) -> bool {
+    str::from_utf8(input).is_ok_and(|text| text.chars().all(|c| !c.is_control() || "\0\t\n\r".contains(c)))
 }
 
 #[cfg(test)]

@@ -46,7 +46,9 @@ fn bytes_of_equal_length(random: &mut Random, data: &mut [u8]) {
 fn shape(random: &mut Random, header: &mut Value) {
     let Some(tensors) = header.as_object_mut() else { return };
     let at = place(random, tensors.len());
-    let Some(shape) = tensors.values_mut().nth(at).and_then(|tensor| tensor["shape"].as_array_mut()) else { return };
+    let Some(shape) = tensors.values_mut().nth(at).and_then(|tensor| tensor.get_mut("shape")?.as_array_mut()) else {
+        return;
+    };
     match random.below(4) {
         0 => shape.push(1.into()),
         1 => shape.insert(0, odd_number(random).into()),

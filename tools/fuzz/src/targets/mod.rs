@@ -77,7 +77,7 @@ static ALL: [Target; 16] = [
     Target {
         name: "parquet",
         about: "a Parquet file with texts",
-        format: Format::Bytes,
+        format: Format::Parquet,
         seeds: archive::parquet_seeds,
         run: archive::parquet,
         errors: &["parquet"],
@@ -107,7 +107,7 @@ static ALL: [Target; 16] = [
     Target {
         name: "vocabulary",
         about: "tokenizer.model, vocab.txt, or vocab.json with merges.txt, with a text",
-        format: Format::Json,
+        format: Format::JsonOrMessage,
         seeds: tokenizer::vocabulary_seeds,
         run: tokenizer::vocabulary,
         errors: &["tokenizer", "malformed_json", "missing_file"],
@@ -171,10 +171,10 @@ static ALL: [Target; 16] = [
     Target {
         name: "state",
         about: "the saved state of an interrupted measurement",
-        format: Format::Bytes,
+        format: Format::State,
         seeds: model::state_seeds,
         run: model::state,
-        errors: &["unreadable_file"],
+        errors: &["malformed_state"],
         limits: SMALL,
     },
     Target {

@@ -8,7 +8,6 @@ use straightedge::backend::gpu::autotune;
 use straightedge::model::{ModelConfig, stored};
 use straightedge::run::standing;
 use straightedge::weights::{MemoryFiles, Weights};
-use straightedge_api::error::Error;
 
 use super::made::{f32s, safetensors};
 use crate::own::in_thread;
@@ -96,6 +95,5 @@ pub(super) fn state_seeds() -> Vec<Vec<u8>> {
 
 /// Reads how far an interrupted measurement came.
 pub(super) fn state(mut input: &[u8]) -> Result<(), Refusal> {
-    let found = standing(&mut input);
-    found.map(drop).map_err(|error| Error::UnreadableFile { file: "state".into(), why: error.to_string() }.into())
+    standing("state", &mut input).map(drop).map_err(Into::into)
 }
