@@ -21,7 +21,7 @@ use straightedge::hub::id::{Endpoint, HubId};
 use straightedge::hub::repo::FileKey;
 use straightedge::hub::store::Store;
 use straightedge::hub::transport::Transport;
-use straightedge::weights::Files;
+use straightedge::weights::{Files, Weights};
 use straightedge_hub_mirror::{Mirror, Options};
 
 const SIZE: u64 = 3_000_000;
@@ -207,6 +207,31 @@ fn a_program_that_waits_for_another_says_so_once_where_no_terminal_is() {
     assert_eq!(first.as_deref(), Ok(told));
     let rest: Vec<String> = lines.try_iter().collect();
     assert!(!rest.iter().any(|line| line.contains("waiting")), "{rest:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_verified_file_that_cannot_be_used_stays_and_a_link_out_of_the_cache_is_deleted_alone() {
+    let scene = Scene::new("unusable", None);
+    let program = scene.program();
+    block_on(program.fetch()).expect("the weights");
+    // Its header is no JSON, and that is how the hub has it.
+    let open = |program: &Program| {
+        let files: Rc<dyn Files> = Rc::new(program.files.clone());
+        block_on(Weights::open(files)).map(drop).expect_err("no weights")
+    };
+    let (kept, error) = (scene.snapshot(&program), open(&program));
+    assert!(matches!(error, Error::MalformedWeights { .. }), "{error}");
+    assert!(whole(&kept) == scene.bytes, "another program may use it");
+    assert_eq!(scene.sent(WEIGHTS), (1, SIZE), "it is not fetched again");
+
+    let outside = scene.folder.join("own.safetensors");
+    fs::write(&outside, damaged(&scene.bytes)).expect("a file");
+    fs::remove_file(&kept).expect("a link");
+    std::os::unix::fs::symlink(&outside, &kept).expect("a link");
+    block_on(scene.program().fetch()).expect("the weights");
+    assert!(outside.is_file(), "it is not the cache's");
+    assert!(whole(&kept) == scene.bytes);
 }
 
 #[test]

@@ -142,6 +142,15 @@ fn twelve_blocks(folder: &Path) -> (Mirror, HubFiles, Job, Vec<u8>) {
 }
 
 #[test]
+fn a_window_of_any_size_has_an_answer_before_the_download() {
+    let (_mirror, files, mut job, _) = twelve_blocks(&fresh("vast-window"));
+    (job.protocol.seq_len, job.protocol.rows) = (usize::MAX, usize::MAX);
+    job.measures.insert(Measure::Swap);
+    let preflight = block_on(files.preflight(&job, &Capacity::default())).expect("an answer");
+    assert!(!preflight.can_start() && preflight.device_bytes == u64::MAX, "{preflight:?}");
+}
+
+#[test]
 fn only_needed_tensors_of_a_gpt2_are_fetched_in_few_requests() {
     let folder = fresh("gpt2");
     let (mirror, files, job, text) = twelve_blocks(&folder);

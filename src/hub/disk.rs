@@ -227,7 +227,7 @@ impl DiskStore {
         Some(format!("{} {}", found.len(), changed.as_nanos()))
     }
 
-    /// Deletes a damaged file, also where other tools put it into the cache.
+    /// Deletes a damaged file, also where other tools put it into the cache. A link out of the cache is deleted alone.
     fn forget_now(&self, file: &FileKey) -> Result<()> {
         let (parts, snapshot) = (self.parts(file), self.snapshot(file));
         let gone = |path: &Path, outcome: std::io::Result<()>| match outcome {
@@ -235,7 +235,9 @@ impl DiskStore {
             _ => Ok(()),
         };
         gone(&parts, fs::remove_dir_all(&parts))?;
-        if let Ok(blob) = fs::canonicalize(&snapshot) {
+        if let (Ok(blob), Ok(cache)) = (fs::canonicalize(&snapshot), fs::canonicalize(&self.cache))
+            && blob.starts_with(cache)
+        {
             gone(&blob, fs::remove_file(&blob))?;
         }
         gone(&snapshot, fs::remove_file(&snapshot))

@@ -52,7 +52,8 @@ impl HubFiles {
         let model = model::stored(&config, &weights, need_head && config.causal)?;
         let widest = if need_head { config.vocab_size } else { config.intermediate_size };
         let on_gpu = room.buffer.is_some();
-        found.device_bytes = model.device_bytes(&weights, on_gpu) + ACTIVATIONS * 4 * seq_len as u64 * widest as u64;
+        let activations = (ACTIVATIONS * 4).saturating_mul(seq_len as u64).saturating_mul(widest as u64);
+        found.device_bytes = model.device_bytes(&weights, on_gpu).saturating_add(activations);
         let groups: Vec<_> = model.groups().iter().map(|names| weights.parts(names)).collect();
         self.count(found, &self.plan_groups(&groups).await?).await?;
         found.compare(room, 4 * config.hidden_size.max(config.intermediate_size) as u64);
