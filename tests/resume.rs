@@ -2,7 +2,8 @@
 
 mod common;
 
-use std::io::Write;
+use std::cell::Cell;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
@@ -13,7 +14,7 @@ use futures::executor::block_on;
 use serde_json::Value;
 use straightedge::event::{Event, Recorder};
 use straightedge::job::{BackendChoice, Job, Measure, Protocol, Training};
-use straightedge::run::{Inputs, Resume, ResumeFile, Text, measure_inputs};
+use straightedge::run::{Inputs, Resume, ResumeFile, Save, Text, measure_inputs};
 use straightedge::trace::Lane;
 use straightedge::weights::FolderFiles;
 
@@ -35,10 +36,13 @@ fn job(backend: BackendChoice, measures: &[Measure]) -> Job {
 
 /// The events of a measurement up to the first for which `ends` is true.
 fn events(job: Job, resume: Option<&Path>, ends: impl Fn(&Event) -> bool) -> Vec<Event> {
+    events_of(job, resume.map(|path| Rc::new(ResumeFile(path.into())) as Rc<dyn Resume>), ends)
+}
+
+fn events_of(job: Job, resume: Option<Rc<dyn Resume>>, ends: impl Fn(&Event) -> bool) -> Vec<Event> {
     let text = std::fs::read(common::encyclopedia()).expect("a text");
-    let mut inputs = Inputs::new(Rc::new(FolderFiles::new(common::fixture("tiny-gpt2"))), Text::Plain(text));
-    inputs.resume = resume.map(|path| Rc::new(ResumeFile(path.into())) as Rc<dyn Resume>);
-    let mut stream = measure_inputs(job, inputs);
+    let inputs = Inputs::new(Rc::new(FolderFiles::new(common::fixture("tiny-gpt2"))), Text::Plain(text));
+    let mut stream = measure_inputs(job, Inputs { resume, ..inputs });
     let mut events = Vec::new();
     block_on(async {
         while let Some(event) = stream.next().await {
@@ -102,6 +106,71 @@ fn a_cancelled_measurement_goes_on_with_the_same_digits() {
         assert_eq!(written(&rest), written(&undisturbed), "{backend}");
         assert!(!state.exists(), "{backend}: what is complete is not kept");
     }
+}
+
+/// A place that takes one state, and has room for half of another.
+struct NearlyFull {
+    file: ResumeFile,
+    saved: Cell<usize>,
+}
+
+struct HalfWritten<'a>(Box<dyn Save + 'a>);
+
+impl Write for HalfWritten<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > 1000 { Err(io::ErrorKind::StorageFull.into()) } else { self.0.write(bytes) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Save for HalfWritten<'_> {
+    fn commit(self: Box<Self>) -> io::Result<()> {
+        self.0.commit()
+    }
+}
+
+impl Resume for NearlyFull {
+    fn name(&self) -> String {
+        self.file.name()
+    }
+
+    fn open(&self) -> io::Result<Option<Box<dyn Read>>> {
+        self.file.open()
+    }
+
+    fn save(&self) -> io::Result<Box<dyn Save + '_>> {
+        let state = self.file.save()?;
+        let before = self.saved.replace(self.saved.get() + 1);
+        Ok(if before == 0 { state } else { Box::new(HalfWritten(state)) })
+    }
+
+    fn clear(&self) {
+        self.file.clear();
+    }
+}
+
+#[test]
+fn a_state_without_room_is_warned_of_and_the_measurement_goes_on() {
+    let (place, measures) = (file("full"), [Measure::Fit, Measure::Swap]);
+    let cpu = || job(BackendChoice::Cpu, &measures);
+    let full = || Rc::new(NearlyFull { file: ResumeFile(place.clone()), saved: Cell::new(0) });
+    let (undisturbed, resume) = (events(cpu(), None, |_| false), full());
+    let all = events_of(cpu(), Some(resume.clone()), |_| false);
+    assert_eq!(resume.saved.get(), 2, "it is not tried again");
+    let mut found = written(&all);
+    let warnings = std::mem::replace(&mut found["warnings"], written(&undisturbed)["warnings"].clone());
+    let is_told = |warning: &&Value| warning["code"] == "not_resumable";
+    assert_eq!(warnings.as_array().expect("warnings").iter().filter(is_told).count(), 1, "{warnings}");
+    assert_eq!(found, written(&undisturbed));
+    // What was saved before stays, and an interrupted measurement goes on from there.
+    let stop = |event: &Event| matches!(event, Event::Span(span) if span.lane == Lane::Forks && span.block == Some(3));
+    events_of(cpu(), Some(full()), stop);
+    let rest = events(cpu(), Some(&place), |_| false);
+    assert_eq!(run_through(&rest), [1, 2, 3]);
+    assert_eq!(written(&rest), written(&undisturbed));
 }
 
 #[test]

@@ -70,7 +70,9 @@ impl<B: Backend> Pass<'_, B> {
             warn(WarningKind::ClippedRank { rank: report.rank, expected, inputs });
         }
         self.bias(report, train_rows).into_iter().for_each(warn);
-        if !(*r2_rounding <= R2_DIGITS) {
+        if r2_rounding.is_infinite() {
+            warn(WarningKind::NoDigits);
+        } else if !(*r2_rounding <= R2_DIGITS) {
             warn(WarningKind::LostDigits { error: format!("{:.0e}", rounded_up(*r2_rounding, 1)) });
         }
         if report.r2_lin.is_none() {

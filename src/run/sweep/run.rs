@@ -74,7 +74,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
             let block_pass = BlockPass::new(self, (index, block.clone()), keeps, meter);
             let (loading, loaded) = oneshot::channel::<()>();
             let work = async {
-                let entering = self.pass.resume.map(|_| stream.clone());
+                let entering = unfinished.saves().then(|| stream.clone());
                 let rows = block_pass.run(stream);
                 let visited = unfinished.beside_rows(self, measuring, (index, entering), rows).await?;
                 unfinished.add(self, visited);

@@ -16,6 +16,7 @@ use super::visit::{SolvedBlock, Visit};
 use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::platform::parallel;
+use crate::report::{Warning, WarningKind};
 use crate::trace::Lane;
 
 /// A visit, and the solved block if it is measured.
@@ -39,6 +40,8 @@ pub(super) struct Unfinished<'s, 'a, B: Backend> {
     next: usize,
     /// The block before which the state was saved last, or began.
     saved: usize,
+    /// Whether the state is saved: not once that has failed.
+    saves: bool,
     /// The rows that enter a block, kept until all blocks before it are closed and the sweep's state can be saved.
     entering: Option<(usize, Stream<B::Tensor>)>,
 }
@@ -47,7 +50,13 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
     /// None yet, before the block `first`.
     pub(super) fn new(sweep: &Sweep<'a, B>, keeps: &KeepPolicy, first: usize) -> Self {
         let (solves, most) = (FuturesOrdered::new(), most(sweep, keeps));
-        Self { solves, most, measured: Vec::new(), next: first, saved: first, entering: None }
+        let saves = sweep.pass.resume.is_some();
+        Self { solves, most, measured: Vec::new(), next: first, saved: first, saves, entering: None }
+    }
+
+    /// Whether the rows that enter a block are to be saved.
+    pub(super) fn saves(&self) -> bool {
+        self.saves
     }
 
     /// Begins to solve a block.
@@ -147,14 +156,18 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
         Ok(())
     }
 
-    /// Saves the sweep's state if all blocks before the rows kept for it are closed.
+    /// Saves the sweep's state if all blocks before the rows kept for it are closed. A state that finds no room is no
+    /// reason to end the measurement.
     async fn save(&mut self, sweep: &Sweep<'a, B>, measuring: &Measuring<'_, 'a, B>) -> Result<()> {
-        match self.entering.take_if(|(index, _)| *index == self.next) {
-            Some((index, stream)) => {
-                self.saved = index;
-                sweep.save(index, &stream, measuring).await
+        let Some((index, stream)) = self.entering.take_if(|(index, _)| *index == self.next) else { return Ok(()) };
+        self.saved = index;
+        match sweep.save(index, &stream, measuring).await {
+            Err(Error::UnwritableFile { file, why }) => {
+                self.saves = false;
+                sweep.pass.out.warn(Warning::new(&WarningKind::NotResumable { file, why }));
+                Ok(())
             }
-            None => Ok(()),
+            saved => saved,
         }
     }
 }

@@ -73,10 +73,19 @@ sentences! {
         MoreRows { bias: String, error: String, per_input: String, rows: String, bound: String } =
             "R² is about {bias} ± {error} below its limit for many rows, at {per_input} training rows per input; with \
              {rows} rows it would be within {bound}",
+        /// The state of a measurement could not be saved.
+        NotResumable { file: String, why: String } =
+            "the state of this measurement is no longer saved ({file}: {why}); if it is interrupted, it begins again or \
+             from the state before, so free some space for the next one",
+        /// Sums in f64 of which nothing is left.
+        NoDigits =
+            "R², rmse, the cosine and the rank are rounding alone, because some rows or columns are too far from the \
+             others for f64; leave out the largest rows, or subtract the columns' means",
         /// Sums in f64 that lost digits.
         LostDigits { error: String } =
-            "R² and rmse may be off by {error} of the variance, and the cosine with them, because some rows or columns \
-             are too far from the others for f64; leave out the largest rows, or subtract the columns' means",
+            "R² and rmse may be off by {error} of the variance of y, or of the squared error where that is larger, and \
+             with them the cosine, the median over features and the rank, because some rows or columns are too far from \
+             the others for f64; leave out the largest rows, or subtract the columns' means",
         /// Captured rows, whose network is not known.
         NoNetwork = "captured rows come without their network, so its conjunction index is undefined",
         /// A family that needs its first token.
