@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::visible::has_invisible;
 
 pub use block::{BlockReport, LayerReport, PropertyScore};
 pub use detail::{
@@ -83,7 +84,14 @@ impl Report {
         let malformed = |why: String| Error::MalformedReport { file: file.into(), why: check::shortened(why) };
         let report: Self = serde_json::from_str(json).map_err(|error| malformed(error.to_string()))?;
         report.check().map_err(malformed)?;
-        Ok(report)
+        // Characters that do not show are in the text itself or behind a backslash.
+        Ok(if json.contains('\\') || has_invisible(json) { report.visible() } else { report })
+    }
+
+    /// The same with texts as they may be shown: names of models, texts, devices and measures may come from anyone.
+    fn visible(self) -> Self {
+        let json = serde_json::to_value(&self).map(check::visible_texts);
+        json.and_then(serde_json::from_value).unwrap_or(self)
     }
 
     /// Checks what the types of an untrusted report leave open, and says what is wrong.
@@ -160,6 +168,25 @@ impl From<Header> for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_in_a_foreign_report_controls_how_it_is_shown() {
+        let (mut model, corpus, mut device) = (ModelInfo::default(), CorpusInfo::default(), DeviceInfo::default());
+        (model.id, device.adapter) = ("gpt2\u{202e}\n".into(), Some("a\u{1b}[2J".into()));
+        let protocol = ProtocolInfo::new(&Default::default(), 10, 2, 0.0);
+        let ordered = Ordered::default();
+        let mut hostile = Report::from(Header { app: AppInfo::this(), model, corpus, protocol, device, ordered });
+        let delta_ppl = [("x\u{2066}".to_owned(), Some(0.1f64.next_up()))].into();
+        hostile.blocks.push(BlockReport { delta_ppl, ..BlockReport::default() });
+        let read = |report: &Report| Report::from_json("r.json", &report.to_json()).expect("a report");
+        let found = read(&hostile);
+        assert_eq!(
+            (found.model.id.as_str(), found.device.adapter.as_deref()),
+            ("gpt2\\u{202e}\\n", Some("a\\u{1b}[2J"))
+        );
+        assert_eq!(found.blocks[0].delta_ppl, [("x\\u{2066}".to_owned(), Some(0.1f64.next_up()))].into());
+        assert_eq!(read(&found), found);
+    }
 
     #[test]
     fn a_report_with_more_blocks_than_any_model_is_refused() {

@@ -45,6 +45,11 @@ pub(crate) fn safe_sentence(sentence: &str, values: &[(&str, String)]) -> String
     fill(sentence, &values)
 }
 
+/// Whether [`visible`] would change the text.
+pub(crate) fn has_invisible(text: &str) -> bool {
+    text.chars().any(is_invisible)
+}
+
 fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
     let mut found = String::with_capacity(text.len());
     for character in text.chars() {

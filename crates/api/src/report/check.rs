@@ -1,5 +1,9 @@
 //! What is checked of an untrusted report beyond its types.
 
+use serde_json::Value;
+
+use crate::visible::visible;
+
 /// More blocks than any model has.
 const MOST_BLOCKS: usize = 10_000;
 
@@ -11,6 +15,18 @@ pub(super) fn shortened(why: String) -> String {
     match why.char_indices().nth(LONGEST_REASON) {
         Some((end, _)) => format!("{}…", &why[..end]),
         None => why,
+    }
+}
+
+/// The value with all of its texts and names as they may be shown.
+pub(super) fn visible_texts(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(visible(&text)),
+        Value::Array(values) => Value::Array(values.into_iter().map(visible_texts).collect()),
+        Value::Object(values) => {
+            Value::Object(values.into_iter().map(|(name, value)| (visible(&name), visible_texts(value))).collect())
+        }
+        other => other,
     }
 }
 
