@@ -94,6 +94,14 @@ trial('where memory ends in the middle, one sentence says so and what was measur
   assert.equal(await row(app, 1).count(), 1, 'what was measured is shown');
   assert.equal(await row(app, 5).count(), 0, 'it failed before the end');
   assert.equal((await app.report()).partial, true);
+  // Once there is memory again, it goes on with the same digits.
+  await app.engine().evaluate(() => self.freeMemory());
+  await app.element('resume').waitFor();
+  await app.order(app.element('resume'));
+  assert.equal(await app.ended(), 'finished');
+  const resumed = await app.report();
+  assert.equal(resumed.blocks.length, 6);
+  assert.deepEqual(numbers(await app.measure()), numbers(resumed));
 }));
 
 trial('with as much memory as is asked for, nothing fails', () => within(littleMemory(2e9), async (app) => {

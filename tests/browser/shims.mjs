@@ -65,6 +65,7 @@ export const littleMemory = (bytes) => text((bytes) => {
   const own = GPUDevice.prototype.createBuffer;
   let left = bytes ?? Infinity;
   self.fillMemory = () => { left = 0; };
+  self.freeMemory = () => { left = Infinity; };
   GPUDevice.prototype.createBuffer = function (buffer) {
     left -= buffer.size;
     if (left >= 0) return own.call(this, buffer);

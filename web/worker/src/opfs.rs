@@ -17,14 +17,15 @@ use straightedge::hub::store::Store;
 use straightedge_api::error::{Error, Result};
 use straightedge_api::hub::id::{HubId, Kind, is_commit};
 use straightedge_web::browser::fetch;
-use web_sys::FileSystemFileHandle;
+use wasm_bindgen::JsCast as _;
+use web_sys::{File, FileSystemFileHandle};
 
 use super::disk::{Entry, Folder, OwnFile, blob};
 
 const HOME: &str = "straightedge";
 const FILES: &str = "files";
 const IDS: &str = "ids";
-/// An empty file next to the parts of a file whose hash was compared.
+/// A note next to the parts of a file whose hash was compared: their [`Kept::stamp`] at that time.
 const VERIFIED: &str = "verified";
 
 /// A store on disk.
@@ -55,6 +56,22 @@ struct OpfsPart {
 impl OpfsPart {
     fn range(&self) -> Range<u64> {
         self.start..self.start + self.len
+    }
+}
+
+impl Kept {
+    /// Place, length and time of change of every part, by which the verified file is known again.
+    async fn stamp(&self) -> String {
+        let parts: Vec<_> = self.parts.borrow().iter().map(|part| (part.start, part.file.clone())).collect();
+        let mut lines = Vec::new();
+        for (start, file) in parts {
+            if let Some(file) = blob(&file).await {
+                let file: File = file.unchecked_into();
+                lines.push(format!("{start} {} {}\n", file.size(), file.last_modified()));
+            }
+        }
+        lines.sort();
+        lines.concat()
     }
 }
 
@@ -119,9 +136,8 @@ impl Opfs {
             return Ok(Rc::clone(kept));
         }
         let folder = self.files.make(&repo_name(key)).await?.make(&escaped(&key.path)).await?;
-        let (mut parts, mut verified) = (Vec::new(), false);
+        let mut parts = Vec::new();
         for entry in folder.entries().await {
-            verified |= matches!(&entry, Entry::File(name, _) if name == VERIFIED);
             if let Entry::File(name, file) = entry
                 && let Some(start) = name.split('.').next().and_then(|start| start.parse::<u64>().ok())
                 && let Some(blob) = blob(&file).await
@@ -132,13 +148,17 @@ impl Opfs {
                 parts.push(OpfsPart { start, len, file, writer: None });
             }
         }
-        let kept = Rc::new(Kept { folder, parts: RefCell::new(parts), verified: Cell::new(verified) });
+        let kept = Rc::new(Kept { folder, parts: RefCell::new(parts), verified: Cell::new(false) });
+        if let Some(note) = kept.folder.read(VERIFIED).await.filter(|note| !note.is_empty()) {
+            kept.verified.set(note == kept.stamp().await.as_bytes());
+        }
         self.open.borrow_mut().insert(key.clone(), Rc::clone(&kept));
         Ok(kept)
     }
 
     async fn append(&self, key: &FileKey, at: u64, bytes: &[u8]) -> Result<()> {
         let kept = self.kept(key).await?;
+        kept.verified.set(false);
         let under_way = |part: &&mut OpfsPart| part.writer.is_some() && part.range().end == at;
         if let Some(part) = kept.parts.borrow_mut().iter_mut().find(under_way) {
             if let Some(writer) = &part.writer {
@@ -213,9 +233,12 @@ impl Store for Opfs {
     fn complete<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
         async move {
             let kept = self.kept(file).await?;
+            close(&kept);
             kept.verified.set(true);
             // Without the note it is verified again in the next visit.
-            drop(kept.folder.create(VERIFIED).await);
+            if let Ok((_, note)) = kept.folder.create(VERIFIED).await {
+                let _ = note.write(0, kept.stamp().await.as_bytes());
+            }
             Ok(())
         }
         .boxed_local()
