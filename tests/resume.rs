@@ -29,7 +29,7 @@ fn job(backend: BackendChoice, measures: &[Measure]) -> Job {
         backend,
         measures: measures.iter().copied().collect(),
         protocol: Protocol { rows: 1280, seq_len: 64, ..Protocol::default() },
-        training: Training { probe_steps: 40, baseline_steps: 20, heal_steps: 2 },
+        training: Training { probe_steps: 40, baseline_steps: 20, heal_steps: 2, ..Training::default() },
         ..Job::new("tiny-gpt2", "encyclopedia")
     }
 }

@@ -50,7 +50,7 @@ fn job(backend: BackendChoice, model: &str, measures: &[Measure]) -> Job {
         backend,
         measures: measures.iter().copied().collect(),
         protocol: Protocol { rows: 640, seq_len: 64, ..Protocol::default() },
-        training: Training { probe_steps: 4, baseline_steps: 4, heal_steps: 1 },
+        training: Training { probe_steps: 4, baseline_steps: 4, heal_steps: 1, ..Training::default() },
         ..Job::new(model, "encyclopedia")
     }
 }

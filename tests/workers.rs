@@ -128,7 +128,7 @@ fn measured(name: &str, measures: &[Measure], gram: GramMode, workers: &[Rc<InTh
         backend: BackendChoice::Cpu,
         measures: measures.iter().copied().collect(),
         protocol: Protocol { rows: 10 * 1024, seq_len: 64, gram, ..Protocol::default() },
-        training: Training { probe_steps: 20, baseline_steps: 10, heal_steps: 1 },
+        training: Training { probe_steps: 20, baseline_steps: 10, heal_steps: 1, ..Training::default() },
         ..Job::new(name, "encyclopedia")
     };
     let all = workers.iter().map(|worker| worker.clone() as Rc<dyn Worker>).collect();

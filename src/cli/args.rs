@@ -315,6 +315,9 @@ pub(super) struct CommonArgs {
     /// Seed of everything random.
     #[arg(long, default_value_t = 0)]
     pub(super) seed: u64,
+    /// Train every probe and draw every random control with N seeds: --seed and those after it.
+    #[arg(long, value_name = "N", default_value_t = Training::default().seeds)]
+    pub(super) seeds: usize,
     /// Where to compute: auto, gpu or cpu.
     #[arg(long, default_value = "auto")]
     pub(super) backend: BackendChoice,
@@ -375,8 +378,9 @@ impl CommonArgs {
         Protocol { rows, seq_len, folds, interleaved_folds, skip_positions, gram, seed, ..Protocol::default() }
     }
 
-    /// How long what is trained is trained.
+    /// How long what is trained is trained, and how often.
     pub(super) fn training(&self) -> Training {
-        Training { probe_steps: self.probe_steps, baseline_steps: self.baseline_steps, heal_steps: self.heal_steps }
+        let Self { probe_steps, baseline_steps, heal_steps, seeds, .. } = *self;
+        Training { probe_steps, baseline_steps, heal_steps, seeds }
     }
 }

@@ -75,6 +75,9 @@ pub(super) fn table(report: &Report) -> String {
     if has_baseline(blocks) {
         text += BASELINE_NOTE;
     }
+    if let Some(seeds) = blocks.iter().flat_map(|block| block.seeds.values()).map(Vec::len).max() {
+        let _ = writeln!(text, "sd of gains and controls: sample standard deviation over {seeds} seeds.");
+    }
     for warning in &report.warnings {
         let _ = writeln!(text, "{}", shown_line(&format!("{}: {}", shown(&warning.code), warning.text)));
     }
@@ -187,7 +190,8 @@ fn probe_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
         columns.push(column(name.as_str(), move |block| fixed(probe(block, &r2).and_then(|probe| probe.r2))));
         let gain = move |block: &BlockReport| {
             let value = probe(block, &gain).and_then(|probe| probe.gain);
-            within(value, block.gain_interval(&gain)).unwrap_or_else(|| fixed(value))
+            let within = within(value, block.gain_interval(&gain)).unwrap_or_else(|| fixed(value));
+            within + &over_seeds(block, &format!("gain_{gain}"))
         };
         columns.push(column("gain", gain));
         columns.push(column("steps", move |block| whole(probe(block, &steps).map(|probe| probe.steps))));
@@ -229,10 +233,18 @@ fn control_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
     let mut columns = identity();
     for name in names(blocks, |block| &block.controls) {
         let key = name.clone();
-        let r2 = move |block: &BlockReport| fixed(block.controls.get(&key).and_then(|control| control.r2_lin));
+        let r2 = move |block: &BlockReport| {
+            let r2 = fixed(block.controls.get(&key).and_then(|control| control.r2_lin));
+            r2 + &over_seeds(block, &format!("r2_lin_{key}"))
+        };
         columns.push(column(name, r2));
     }
     columns
+}
+
+/// The spread over seeds, where there are several: ` (sd 0.0006)`.
+fn over_seeds(block: &BlockReport, name: &str) -> String {
+    block.seed_deviation(name).map_or_else(String::new, |deviation| format!(" (sd {deviation:.4})"))
 }
 
 fn heal_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {

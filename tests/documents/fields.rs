@@ -53,7 +53,7 @@ fn full() -> Report {
             measures: [Measure::Fit].into(),
             blocks: "0".parse().ok(),
             ranks: "1".parse().ok(),
-            training: Training { probe_steps: 1, baseline_steps: 1, heal_steps: 1 },
+            training: Training { probe_steps: 1, baseline_steps: 1, heal_steps: 1, seeds: 2 },
             backend: BackendChoice::Cpu,
             eval: Some(OtherInput { id: "e".into(), sha256: Some("0".into()), windows: 1 }),
             feed: Some(OtherInput { id: "f".into(), sha256: Some("0".into()), windows: 1 }),
@@ -171,6 +171,7 @@ fn block() -> BlockReport {
             effective_rank: Some(1),
         }),
         heal: named(HealReport { delta_ppl: one, delta_ppl_before: one, steps: 1 }),
+        seeds: named(vec![one]),
     }
 }
 

@@ -34,6 +34,8 @@ const SPLITS: f64 = 8.0;
 const CONJUNCTION_ROWS: f64 = 2048.0;
 /// Controls without a second model.
 const CONTROLS: f64 = 5.0;
+/// Those of them that are drawn, once for every seed.
+const DRAWN: f64 = 4.0;
 
 /// Multiply-adds of an eigenvalue decomposition, in units of the cube of its width.
 const DECOMPOSITION: f64 = 4.0;
@@ -79,7 +81,7 @@ pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Optio
         Measure::Degrees => work.degrees(),
         Measure::Baseline => work.baseline(training),
         Measure::Conjunction => work.conjunction(),
-        Measure::Controls => work.controls(report),
+        Measure::Controls => work.controls(report, training),
         Measure::Heal => work.heal(report, training),
         Measure::HealTogether => work.heal_together(report, training),
     };
@@ -214,8 +216,9 @@ impl Workload {
 
     /// Three probes with so many parameters, with all steps.
     fn probes(&self, training: &Training, parameters: f64) -> MeasureCost {
-        let steps = self.blocks * 3.0 * training.probe_steps as f64;
-        let learned = self.blocks * training.probe_steps as f64 * TRAINING_ROWS * WITH_GRADIENTS * parameters;
+        let trained = self.blocks * training.seeds as f64 * training.probe_steps as f64;
+        let steps = 3.0 * trained;
+        let learned = trained * TRAINING_ROWS * WITH_GRADIENTS * parameters;
         let captured = self.blocks * self.rows * (self.body + self.gram);
         MeasureCost {
             products: learned + captured,
@@ -258,10 +261,11 @@ impl Workload {
         MeasureCost { products, passes, ..MeasureCost::default() }
     }
 
-    fn controls(&self, report: &Report) -> MeasureCost {
+    fn controls(&self, report: &Report, training: &Training) -> MeasureCost {
+        let controls = CONTROLS + DRAWN * (training.seeds as f64 - 1.0);
         MeasureCost {
-            seconds: CONTROLS * (report.seconds.of_rows() + report.seconds.solve),
-            passes: CONTROLS,
+            seconds: controls * (report.seconds.of_rows() + report.seconds.solve),
+            passes: controls,
             ..MeasureCost::default()
         }
     }
@@ -344,7 +348,7 @@ mod tests {
         for measure in [Measure::Swap, Measure::RankSwap, Measure::Greedy, Measure::Probes, Measure::Baseline] {
             assert!(seconds(&many, measure, &training) > 2.0 * seconds(&few, measure, &training), "{measure}");
         }
-        let twice = Training { heal_steps: 400, probe_steps: 8000, baseline_steps: 6000 };
+        let twice = Training { heal_steps: 400, probe_steps: 8000, baseline_steps: 6000, seeds: 1 };
         for measure in [Measure::Heal, Measure::Probes, Measure::FurtherProbes, Measure::Baseline] {
             let (once, twice) = (seconds(&many, measure, &training), seconds(&many, measure, &twice));
             assert!(twice > 1.5 * once && twice <= 2.0 * once, "{measure}: {once} s, {twice} s");
@@ -353,6 +357,9 @@ mod tests {
         assert_eq!(estimate(&many, Measure::Baseline, &training).expect("an estimate").steps, 3 * 3000 * 4);
         assert_eq!(estimate(&many, Measure::Swap, &training).expect("an estimate").perplexities, 16);
         assert_eq!(seconds(&many, Measure::Controls, &training), 12.5, "five times forward and solve");
+        let thrice = Training { seeds: 3, ..training };
+        assert_eq!(seconds(&many, Measure::Controls, &thrice), 12.5 * 13.0 / 5.0, "four of them are drawn");
+        assert!(seconds(&many, Measure::Probes, &thrice) > 2.5 * seconds(&many, Measure::Probes, &training));
     }
 
     #[test]

@@ -291,6 +291,7 @@ pub(crate) mod tests {
             curves: [("sgd".into(), vec![CurvePoint { step: 7, value: Some(0.5) }])].into(),
             controls: [("gaussian".into(), control)].into(),
             heal: [("linear".into(), heal)].into(),
+            seeds: [("gain_poly".into(), values(0.1))].into(),
             ..BlockReport::default()
         };
         let mut json = serde_json::to_value(numbers).expect("a report");

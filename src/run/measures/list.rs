@@ -42,7 +42,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         let kinds: Vec<Kind> =
             lists.into_iter().filter(|(measure, _)| self.asks(*measure)).flat_map(|(_, kinds)| kinds).collect();
         if !kinds.is_empty() {
-            let steps = blocks * kinds.len() * self.job.training.probe_steps;
+            let steps = blocks * kinds.len() * self.job.training.seeds * self.job.training.probe_steps;
             let meter = self.out.later(Stage::Probes, steps as u64);
             measures.push(Box::new(probes::Probes { pass: self, kinds, meter, done: 0 }));
         }

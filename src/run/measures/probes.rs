@@ -34,6 +34,7 @@ const INITIAL: u64 = 0x70_72_6f;
 struct ProbeRows<'a, B: Backend> {
     block: usize,
     kind: Kind,
+    seed: u64,
     affine: &'a AffineMap,
     map: &'a DeviceMap<B::Tensor>,
     table: TrainingRows<B::Tensor>,
@@ -97,7 +98,17 @@ impl<B: Backend> Probes<'_, B> {
         let of_map = WindowSums::of(backend, visit, &job.protocol, &mean, &|x| map.apply(backend, x)).await?;
         let resamples = Resamples::new(of_map.windows(), job.protocol.seed);
         for kind in self.kinds.clone() {
-            let (mut report, probe) = self.probe(kind, solved, &map, (&rows, &x)).await?;
+            let mut seeds = job.training.seeds_from(job.protocol.seed);
+            let first = seeds.next().unwrap_or(job.protocol.seed);
+            let (mut report, probe, curve) = self.probe((kind, first), solved, &map, (&rows, &x)).await?;
+            solved.report.curves.insert(kind.name().into(), curve);
+            let mut gains = vec![report.gain];
+            for seed in seeds {
+                gains.push(self.probe((kind, seed), solved, &map, (&rows, &x)).await?.0.gain);
+            }
+            if gains.len() > 1 {
+                solved.report.seeds.insert(format!("gain_{}", kind.name()), gains);
+            }
             let sums = WindowSums::of(backend, visit, &job.protocol, &mean, &|x| probe.apply(backend, x)).await?;
             report.cosine = sums.cosine(&job.protocol).filter(|_| solved.report.cosine.is_some());
             if report.gain.is_some() {
@@ -119,14 +130,14 @@ impl<B: Backend> Probes<'_, B> {
         Ok(())
     }
 
-    /// Trains one probe, solves its readout and scores it.
+    /// Trains one probe, solves its readout and scores it; the last of the three is the curve of its training.
     async fn probe(
         &mut self,
-        kind: Kind,
-        block: &mut SolvedBlock<B::Tensor>,
+        (kind, seed): (Kind, u64),
+        block: &SolvedBlock<B::Tensor>,
         map: &DeviceMap<B::Tensor>,
         (rows, x): (&Captured, &B::Tensor),
-    ) -> Result<(ProbeReport, Probe<B::Tensor>)> {
+    ) -> Result<(ProbeReport, Probe<B::Tensor>, Vec<CurvePoint>)> {
         let [learn, validate] = rows.learn_and_validate();
         let (train, heldout) = (rows.train(), rows.heldout());
         let target = target(self.pass.backend, kind, &block.map, map, rows, &train).await?;
@@ -134,6 +145,7 @@ impl<B: Backend> Probes<'_, B> {
         let lesson = ProbeRows::<B> {
             block: block.report.block,
             kind,
+            seed,
             affine: &block.map,
             map,
             table: TrainingRows { x: x.clone(), target: self.pass.backend.upload("target", shape, &target.values)? },
@@ -149,7 +161,6 @@ impl<B: Backend> Probes<'_, B> {
             worth_training: target.worth_training,
         };
         let trained = self.train(&lesson).await?;
-        block.report.curves.insert(kind.name().into(), trained.curve);
         let (probe, error) = self.read_out(&lesson, &trained.network).await?;
         let r2 = finite(1.0 - error / block.heldout_variation).filter(|_| block.report.r2_lin.is_some());
         let gain = r2.zip(block.report.r2_lin).map(|(r2, linear)| r2 - linear);
@@ -159,14 +170,14 @@ impl<B: Backend> Probes<'_, B> {
         let (parameters, steps) = (kind.parameters(rows.d_in, rows.d_out), trained.steps);
         let rmse = finite((error / (heldout.len() * rows.d_out) as f64).sqrt());
         let report = ProbeReport { r2, gain, gain_scalar, rmse, steps, parameters, ..ProbeReport::default() };
-        Ok((report, probe))
+        Ok((report, probe, trained.curve))
     }
 
     /// Trains until the validation error stops improving, or the steps are used up.
     async fn train(&mut self, lesson: &ProbeRows<'_, B>) -> Result<TrainedNetwork<B::Tensor>> {
         let most = self.pass.job.training.probe_steps;
         let path = |purpose: u64| [INITIAL, lesson.block as u64, lesson.kind as u64, purpose];
-        let random = |purpose| Random::stream(self.pass.job.protocol.seed, &path(purpose));
+        let random = |purpose| Random::stream(lesson.seed, &path(purpose));
         let mut initial = lesson.kind.initial(lesson.d_in, lesson.d_out, &mut random(0));
         if lesson.kind.starts_at_map() {
             // x̃ and the target have mean 0, so that the map has no bias.
@@ -183,7 +194,9 @@ impl<B: Backend> Probes<'_, B> {
             let point = CurvePoint { step: trainer.steps(), value: finite(1.0 - error / lesson.variation) };
             curve.push(point);
             let (block, name) = (lesson.block, lesson.kind.name());
-            self.pass.out.emit(Event::Curve(CurveEvent { block, curve: name.into(), point })).await;
+            if lesson.seed == self.pass.job.protocol.seed {
+                self.pass.out.emit(Event::Curve(CurveEvent { block, curve: name.into(), point })).await;
+            }
             let stopping = match &mut stopping {
                 Some(stopping) => {
                     stopping.look(error, trainer.network()?);

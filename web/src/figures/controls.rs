@@ -38,15 +38,17 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
 }
 
 fn table(report: &Report) -> Grid {
-    let rows = report.blocks.iter().flat_map(|block| {
+    let of_block = |block: &BlockReport| {
         let original = row(block, t().control_original, SHOWN.map(|field| Cell::of_block(field, block)));
-        let control = |(key, name): &Named| Some(row(block, name(t()), cells(block.controls.get(*key)?)));
-        std::iter::once(original).chain(CONTROLS.iter().filter_map(control)).collect::<Vec<_>>()
-    });
-    Grid {
-        head: [t().block, t().control].into_iter().chain(SHOWN.map(Field::label)).map(String::from).collect(),
-        rows: rows.collect(),
-    }
+        let control = |(key, name): &Named| {
+            let cells = row(block, name(t()), cells(block.controls.get(*key)?));
+            Some((cells, block.seed_deviation(&format!("r2_lin_{key}"))))
+        };
+        std::iter::once((original, None)).chain(CONTROLS.iter().filter_map(control)).collect::<Vec<_>>()
+    };
+    let (rows, over_seeds) = report.blocks.iter().flat_map(of_block).unzip();
+    let head = [t().block, t().control].into_iter().chain(SHOWN.map(Field::label)).map(String::from).collect();
+    Grid { head, rows }.and(t().over_seeds, over_seeds)
 }
 
 fn row(block: &BlockReport, name: &str, cells: [Cell; 4]) -> Vec<Cell> {
@@ -72,6 +74,18 @@ mod tests {
         assert_eq!(found, [(0, 3), (4, 2), (5, 1)]);
         assert_eq!(figures[0].plot.series[1].marks[0].y, Some(1.0));
         assert_eq!(figures[0].table.rows[1][..3], ["0", "Gaussian inputs", "1.0000"]);
+    }
+
+    #[test]
+    fn the_spread_over_seeds_stands_beside_the_control_that_was_drawn() {
+        let mut report = sample::report();
+        let plain = table(&report);
+        report.blocks[0].seeds.insert("r2_lin_gaussian".into(), vec![Some(1.0), Some(0.75), Some(0.5)]);
+        let grid = table(&report);
+        assert_eq!(grid.head.last().unwrap(), "sd over seeds");
+        let spreads: Vec<_> = grid.rows.iter().map(|row| row.last().unwrap().shown.as_str()).collect();
+        assert_eq!(spreads[..3], ["–", "0.2500", "–"]);
+        assert_eq!(plain.head.len() + 1, grid.head.len(), "without seeds there is no such column");
     }
 
     #[test]

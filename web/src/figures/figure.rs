@@ -36,6 +36,19 @@ pub struct Grid {
     pub rows: Vec<Vec<Cell>>,
 }
 
+impl Grid {
+    /// With one more column, if a number of it is known.
+    pub(super) fn and(mut self, head: &str, column: Vec<Option<f64>>) -> Self {
+        if column.iter().any(Option::is_some) {
+            self.head.push(head.into());
+            for (row, value) in self.rows.iter_mut().zip(column) {
+                row.push(Cell::number(value, None, rounded));
+            }
+        }
+        self
+    }
+}
+
 /// The axis of blocks or layers.
 pub(super) const BLOCK_AXIS: fn(usize) -> Axis =
     |blocks| Axis { name: t().chart_axis_block, kind: Kind::Index(blocks) };

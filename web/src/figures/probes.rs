@@ -114,10 +114,14 @@ pub(super) fn training(report: &Report, block: Option<usize>) -> Option<Figure> 
 }
 
 fn table(report: &Report) -> Grid {
-    let rows = report.blocks.iter().flat_map(|block| {
-        probe_names().filter_map(move |name| block.probes.get(name).map(|probe| row(block, name, probe)))
-    });
-    Grid {
+    let of_block = |block: &BlockReport| {
+        let of_probe = |name: &str| {
+            Some((row(block, name, block.probes.get(name)?), block.seed_deviation(&format!("gain_{name}"))))
+        };
+        probe_names().filter_map(of_probe).collect::<Vec<_>>()
+    };
+    let (rows, over_seeds) = report.blocks.iter().flat_map(of_block).unzip();
+    let grid = Grid {
         head: heads(&[
             t().block,
             t().probe,
@@ -130,8 +134,9 @@ fn table(report: &Report) -> Grid {
             t().axis_delta_ppl,
             probes().loss_healed,
         ]),
-        rows: rows.collect(),
-    }
+        rows,
+    };
+    grid.and(t().over_seeds, over_seeds)
 }
 
 fn row(block: &BlockReport, name: &str, probe: &ProbeReport) -> Vec<Cell> {
@@ -169,6 +174,15 @@ mod tests {
             ["0", "poly", "0.9100", "0.0100", "0.9500", "0.250000", "40", "192", "0.400000", "0.300000"]
         );
         assert_eq!(figures[2].plot.series[0].marks[0].y, Some(0.125));
+    }
+
+    #[test]
+    fn the_spread_over_seeds_stands_beside_the_gain() {
+        let mut report = sample::report();
+        report.blocks[0].seeds.insert("gain_poly".into(), vec![Some(0.01), Some(0.03)]);
+        let table = table(&report);
+        let rows: Vec<_> = table.rows.iter().map(|row| row.last().unwrap().shown.as_str()).collect();
+        assert_eq!((table.head.last().unwrap().as_str(), &rows[..]), ("sd over seeds", &["0.0141", "–"][..]));
     }
 
     #[test]

@@ -143,18 +143,25 @@ pub struct BlockReport {
     /// Recovery by fine-tuning: `linear`, `linear_adam`, `original`, and probes by their names (section 4).
     #[serde(default)]
     pub heal: BTreeMap<String, HealReport>,
+    /// What is random, for each of several seeds, the first of which is that of all other fields: `gain_` with the name
+    /// of a probe, `r2_lin_` with that of a drawn control.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub seeds: BTreeMap<String, Vec<Option<f64>>>,
 }
 
 impl BlockReport {
     /// Sets mean and sample standard deviation of R² over the folds; both are undefined if R² of any fold is.
     pub fn summarise_folds(&mut self) {
-        let known: Vec<f64> = self.r2_folds.iter().flatten().copied().collect();
-        let is_complete = known.len() == self.r2_folds.len();
-        let mean = known.iter().sum::<f64>() / known.len() as f64;
-        let squares: f64 = known.iter().map(|r2| (r2 - mean).powi(2)).sum();
-        let deviation = (squares / (known.len() as f64 - 1.0)).sqrt();
-        self.r2_cv_mean = finite(mean).filter(|_| is_complete);
-        self.r2_cv_std = finite(deviation).filter(|_| is_complete);
+        let [mean, deviation] = mean_and_deviation(&self.r2_folds);
+        self.r2_cv_mean = mean;
+        self.r2_cv_std = deviation;
+    }
+
+    /// Sample standard deviation over the seeds of `gain_` with the name of a probe or `r2_lin_` with that of a
+    /// control; `None` for fewer than two seeds.
+    pub fn seed_deviation(&self, name: &str) -> Option<f64> {
+        let [_, deviation] = mean_and_deviation(self.seeds.get(name)?);
+        deviation
     }
 
     /// Sets the learning curve and its limit.
@@ -207,7 +214,17 @@ impl BlockReport {
         fill(&mut self.curves, &earlier.curves);
         fill(&mut self.controls, &earlier.controls);
         fill(&mut self.heal, &earlier.heal);
+        fill(&mut self.seeds, &earlier.seeds);
     }
+}
+
+/// Mean and sample standard deviation, both undefined if a value is.
+fn mean_and_deviation(values: &[Option<f64>]) -> [Option<f64>; 2] {
+    let known: Vec<f64> = values.iter().flatten().copied().collect();
+    let mean = known.iter().sum::<f64>() / known.len() as f64;
+    let squares: f64 = known.iter().map(|value| (value - mean).powi(2)).sum();
+    let deviation = (squares / (known.len() as f64 - 1.0)).sqrt();
+    [mean, deviation].map(|value| finite(value).filter(|_| known.len() == values.len()))
 }
 
 /// One layer's residual stream (docs/measures.md, section 7).

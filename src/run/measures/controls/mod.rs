@@ -31,8 +31,10 @@ const GAUSSIAN: &str = "gaussian";
 const CROSS_FEED: &str = "cross_feed";
 const CROSS_FEED_MATCHED: &str = "cross_feed_matched";
 
-/// Controls that need no second model.
-const OWN: u64 = 5;
+/// Controls that need neither a second model nor random numbers.
+const PLAIN: u64 = 1;
+/// Controls that are drawn, once for every seed.
+const DRAWN: u64 = 4;
 /// Controls that need a second model.
 const FED: u64 = 2;
 
@@ -43,10 +45,16 @@ pub(super) struct Controls<'a, B: Backend> {
     meter: StageMeter,
     /// The protocol with the first position skipped, or included again; `None` if that is not possible.
     first_position: Option<Protocol>,
-    /// The re-initialised model.
-    redrawn: ControlModel<'a, B>,
-    normals: Option<NormalRows<B::Tensor>>,
+    drawn: Vec<Drawn<'a, B>>,
     feed: Option<FeedingModel<'a, B>>,
+}
+
+/// What stays of one seed between blocks.
+struct Drawn<'a, B: Backend> {
+    seed: u64,
+    /// The re-initialised model.
+    model: ControlModel<'a, B>,
+    normals: Option<NormalRows<B::Tensor>>,
 }
 
 /// Another model that feeds the networks of the blocks both have.
@@ -64,9 +72,12 @@ impl<'a, B: Backend> Controls<'a, B> {
         feed: Option<(&'a str, Source<'a, B>)>,
         blocks: &[usize],
     ) -> Self {
-        let redrawn = ControlModel::drawn(pass.backend, source, pass.job.protocol.seed);
+        let training = &pass.job.training;
+        let of_seed = |seed| Drawn { seed, model: ControlModel::drawn(pass.backend, source, seed), normals: None };
+        let drawn: Vec<_> = training.seeds_from(pass.job.protocol.seed).map(of_seed).collect();
         let first_position = other_positions(pass, source.checkpoint.config().hidden_size);
-        let mut total = OWN * pass.rows(pass.folds) * blocks.len() as u64;
+        let own = PLAIN + DRAWN * training.seeds as u64;
+        let mut total = own * pass.rows(pass.folds) * blocks.len() as u64;
         let feed = feed.map(|(name, feed)| {
             let there = feed.checkpoint.config().num_hidden_layers;
             if let Some(first) = blocks.iter().find(|block| **block >= there) {
@@ -82,21 +93,24 @@ impl<'a, B: Backend> Controls<'a, B> {
             }
         });
         let meter = pass.out.later(Stage::Controls, total);
-        Self { pass, source, meter, first_position, redrawn, normals: None, feed }
+        Self { pass, source, meter, first_position, drawn, feed }
     }
 
     async fn all(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
         let Some(block) = &visit.block else { return Ok(()) };
         self.meter.go();
         self.first_position(visit, solved).await?;
-        let fitted = self.shuffled(visit, &block.ffn).await;
-        self.put(SHUFFLED, fitted, solved).await?;
-        let fitted = self.reinit_block(visit).await;
-        self.put(REINIT_BLOCK, fitted, solved).await?;
-        let fitted = self.reinit_model(visit.index).await;
-        self.put(REINIT_MODEL, fitted, solved).await?;
-        let fitted = self.gaussian(visit.index, &block.ffn, solved).await;
-        self.put(GAUSSIAN, fitted, solved).await?;
+        for at in 0..self.drawn.len() {
+            let seed = self.drawn[at].seed;
+            let fitted = self.shuffled(visit, &block.ffn, seed).await;
+            self.put_drawn(SHUFFLED, (at, fitted), solved).await?;
+            let fitted = self.reinit_block(visit, seed).await;
+            self.put_drawn(REINIT_BLOCK, (at, fitted), solved).await?;
+            let fitted = self.reinit_model(visit.index, at).await;
+            self.put_drawn(REINIT_MODEL, (at, fitted), solved).await?;
+            let fitted = self.gaussian(visit.index, (&block.ffn, at), solved).await;
+            self.put_drawn(GAUSSIAN, (at, fitted), solved).await?;
+        }
         if self.feed.as_ref().is_some_and(|feed| visit.index < feed.blocks) {
             self.cross_feed(visit.index, &block.ffn, solved).await?;
         }
@@ -129,16 +143,17 @@ impl<'a, B: Backend> Controls<'a, B> {
     }
 
     /// The trained model's inputs through its own network with the values of every tensor in random order.
-    async fn shuffled(&self, visit: &Visit<'_, B>, network: &Ffn<B::Tensor>) -> Result<ControlScore> {
-        let network = network.shuffled(self.pass.backend, visit.index, self.pass.job.protocol.seed).await?;
+    async fn shuffled(&self, visit: &Visit<'_, B>, network: &Ffn<B::Tensor>, seed: u64) -> Result<ControlScore> {
+        let network = network.shuffled(self.pass.backend, visit.index, seed).await?;
         self.through(visit, &network).await
     }
 
     /// The trained model's inputs through a re-initialised network.
-    async fn reinit_block(&self, visit: &Visit<'_, B>) -> Result<ControlScore> {
-        let (Pass { backend, job, .. }, checkpoint) = (self.pass, self.source.checkpoint);
+    async fn reinit_block(&self, visit: &Visit<'_, B>, seed: u64) -> Result<ControlScore> {
+        let checkpoint = self.source.checkpoint;
         let shapes = checkpoint.block_shapes(visit.index).ffn;
-        let network = Draw::network(*backend, checkpoint.config(), (visit.index, &shapes), job.protocol.seed).await?;
+        let network =
+            Draw::network(self.pass.backend, checkpoint.config(), (visit.index, &shapes), seed).await?;
         self.through(visit, &network).await
     }
 
@@ -152,9 +167,9 @@ impl<'a, B: Backend> Controls<'a, B> {
         fit.score().await
     }
 
-    /// The re-initialised model's own inputs and network.
-    async fn reinit_model(&mut self, index: usize) -> Result<ControlScore> {
-        let seen = self.redrawn.visit(index).await?;
+    /// The own inputs and network of the re-initialised model of the seed at `at`.
+    async fn reinit_model(&mut self, index: usize, at: usize) -> Result<ControlScore> {
+        let seen = self.drawn[at].model.visit(index).await?;
         let mut fit = self.fit(index, self.pass.folds, &self.pass.job.protocol);
         for ControlRows { batch, part, x, y } in seen {
             let (x, y) = (self.source.store.tensor(&x)?, self.source.store.tensor(&y)?);
@@ -163,25 +178,27 @@ impl<'a, B: Backend> Controls<'a, B> {
         fit.score().await
     }
 
-    /// The trained network on Gaussian inputs with the mean and covariance of the captured ones.
+    /// The trained network on Gaussian inputs with the mean and covariance of the captured ones, drawn from the seed at
+    /// `at`.
     async fn gaussian(
         &mut self,
         index: usize,
-        network: &Ffn<B::Tensor>,
+        (network, at): (&Ffn<B::Tensor>, usize),
         solved: &SolvedBlock<B::Tensor>,
     ) -> Result<ControlScore> {
         let Pass { backend, job, folds, .. } = *self.pass;
         let Source { store, layers, reading, .. } = self.source;
         let Some(inputs) = &solved.inputs else { return Ok(ControlScore::default()) };
         let batches: Vec<_> = reading.batches.iter().filter(|batch| batch.part.is_some()).cloned().collect();
-        let normals = match self.normals.take() {
-            Some(normals) => normals,
+        let Drawn { seed, normals, .. } = &mut self.drawn[at];
+        let drawn = match normals.take() {
+            Some(drawn) => drawn,
             None => {
-                let sizes = (inputs.columns.mean.len(), job.protocol.seq_len, job.protocol.seed);
+                let sizes = (inputs.columns.mean.len(), job.protocol.seq_len, *seed);
                 NormalRows::draw(backend, store, &batches, sizes).await?
             }
         };
-        let normals = self.normals.insert(normals);
+        let normals = normals.insert(drawn);
         let law = GaussianInputs::upload(backend, inputs)?;
         let mut fit = ControlFit::new(self.pass, &self.meter, index, folds, &job.protocol);
         for (batch, z) in batches.iter().zip(normals.batches()) {
@@ -235,8 +252,28 @@ impl<'a, B: Backend> Controls<'a, B> {
         ControlFit::new(self.pass, &self.meter, index, folds, protocol)
     }
 
-    /// Stores a control's scores, or null with a warning if the rows leave the range of f32. Returns the columns of its
-    /// inputs.
+    /// Stores the scores of a drawn control, or only its R² if the seed at `at` is not the first.
+    async fn put_drawn(
+        &self,
+        control: &str,
+        (at, fitted): (usize, Result<ControlScore>),
+        solved: &mut SolvedBlock<B::Tensor>,
+    ) -> Result<()> {
+        let r2 = match at {
+            0 => {
+                self.put(control, fitted, solved).await?;
+                solved.report.controls.get(control).and_then(|control| control.r2_lin)
+            }
+            _ => self.finite(control, fitted)?.report.r2_lin,
+        };
+        if self.drawn.len() > 1 {
+            solved.report.seeds.entry(format!("r2_lin_{control}")).or_default().push(r2);
+            self.pass.out.emit(Event::Block(Box::new(solved.report.clone()))).await;
+        }
+        Ok(())
+    }
+
+    /// Stores a control's scores. Returns the columns of its inputs.
     async fn put(
         &self,
         control: &str,
@@ -244,20 +281,25 @@ impl<'a, B: Backend> Controls<'a, B> {
         solved: &mut SolvedBlock<B::Tensor>,
     ) -> Result<Option<InputColumns>> {
         let block = solved.report.block;
-        let ControlScore { report, inputs } = match fitted {
-            // The trained model's own rows were finite, so the control caused the overflow.
-            Err(error @ Error::NonFiniteActivation { .. }) => {
-                leave_out(self.pass, control, &error);
-                ControlScore::default()
-            }
-            fitted => fitted?,
-        };
+        let ControlScore { report, inputs } = self.finite(control, fitted)?;
         if inputs.is_some() && report.r2_lin.is_none() {
             let kind = WarningKind::NoControlVariance { control: control.into() };
             self.pass.out.warn(Warning::of_block(block, &kind));
         }
         self.tell(control, report, solved).await;
         Ok(inputs)
+    }
+
+    /// A control's scores, or null with a warning if its rows leave the range of f32: the trained model's own rows were
+    /// finite, so the control caused the overflow.
+    fn finite(&self, control: &str, fitted: Result<ControlScore>) -> Result<ControlScore> {
+        match fitted {
+            Err(error @ Error::NonFiniteActivation { .. }) => {
+                leave_out(self.pass, control, &error);
+                Ok(ControlScore::default())
+            }
+            fitted => fitted,
+        }
     }
 
     async fn tell(&self, control: &str, report: ControlReport, solved: &mut SolvedBlock<B::Tensor>) {
