@@ -22,7 +22,7 @@ pub extern "C" fn allocate(length: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub extern "C" fn read() -> u32 {
     BYTES.with_borrow_mut(|bytes| {
-        let found = super::texts(std::mem::take(bytes), "text");
+        let found = super::texts(&std::mem::take(bytes), "text");
         let failed = u32::from(found.is_err());
         *bytes = found.unwrap_or_else(|why| why).into_bytes();
         failed

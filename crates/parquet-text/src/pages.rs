@@ -1,219 +1,239 @@
-//! The pages of a column of texts, checked before the library decodes them.
-//!
-//! A damaged page can make the library panic, reserve gigabytes or go on for seconds: it trusts the number of bytes after
-//! decompression, the number of values of a dictionary, that a page holds all values that its levels announce, and that
-//! a list that it skips ends within the file. Here pages are read as they are stored, decompressed by the length that
-//! Snappy's own data begins with, and refused where they do not hold what they claim.
+//! The pages of a column in a group of rows.
 
-use std::io::{self, ErrorKind, Read};
+use std::borrow::Cow;
 
-use bytes::{Buf, Bytes};
-use parquet::basic::{Compression, Encoding};
-use parquet::column::page::{Page, PageMetadata, PageReader};
-use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::RowGroupMetaData;
-use parquet::file::reader::{ChunkReader, Length};
-use parquet::file::serialized_reader::SerializedPageReader;
-
-use crate::thrift::check_page;
+use crate::Result;
+use crate::footer::Chunk;
+use crate::runs::runs;
+use crate::thrift::{Found, walk};
 
 /// Most bytes that one byte of Snappy's data decompresses to: a copy of 64 bytes takes three.
 const EXPANSION: usize = 22;
-/// Bytes of a length, which precedes each text and the levels of a page.
-const LENGTH: usize = 4;
-/// A length that no page has room for: an error of the library, where the end of a page makes it panic.
-const NO_TEXT: [u8; LENGTH] = i32::MAX.to_le_bytes();
+/// Encodings by their numbers.
+const ENCODINGS: [&str; 10] = [
+    "PLAIN",
+    "GROUP_VAR_INT",
+    "PLAIN_DICTIONARY",
+    "RLE",
+    "BIT_PACKED",
+    "DELTA_BINARY_PACKED",
+    "DELTA_LENGTH_BYTE_ARRAY",
+    "DELTA_BYTE_ARRAY",
+    "RLE_DICTIONARY",
+    "BYTE_STREAM_SPLIT",
+];
+/// Those of texts one after another, and of places in a dictionary.
+const PLAIN: i64 = 0;
+const DICTIONARY: [i64; 2] = [2, 8];
+/// That of levels in files of 2013.
+const BIT_PACKED: i64 = 4;
+/// Kinds of pages.
+const DATA: i64 = 0;
+const DICTIONARY_PAGE: i64 = 2;
+const DATA_V2: i64 = 3;
 
-/// Pages of a column of one row group.
-pub(crate) struct Pages {
-    stored: SerializedPageReader<File>,
+/// Texts that were read, at most `most` bytes.
+pub(crate) struct Texts {
+    pub(crate) joined: String,
+    pub(crate) most: usize,
+}
+
+impl Texts {
+    fn push(&mut self, text: &str, times: u64) -> Result<()> {
+        let room = (self.most - self.joined.len()) as u64;
+        if times.saturating_mul(text.len() as u64) > room {
+            return Err(format!("its texts repeat themselves to more than {} bytes", self.most));
+        }
+        let times = if text.is_empty() { 0 } else { times };
+        (0..times).for_each(|_| self.joined.push_str(text));
+        Ok(())
+    }
+}
+
+/// The header of a page.
+#[derive(Default)]
+struct Header {
+    kind: Option<i64>,
+    /// Bytes after the header.
+    size: i64,
+    values: i64,
+    encoding: i64,
+    level_encoding: i64,
+    /// Bytes of the levels of nulls and of lists, in pages of the second version.
+    levels: [i64; 2],
     is_compressed: bool,
-    /// Whether texts may be null.
-    is_optional: bool,
-    has_dictionary: bool,
-    /// Rows of the group that no page has held yet.
-    left: u64,
 }
 
-impl Pages {
-    /// The pages of column `at` of `group` in `file`.
-    ///
-    /// # Errors
-    /// A compression other than Snappy.
-    pub(crate) fn new(file: Bytes, group: &RowGroupMetaData, at: usize) -> Result<Self> {
-        let chunk = group.column(at);
-        let is_compressed = match chunk.compression() {
-            Compression::UNCOMPRESSED => false,
-            Compression::SNAPPY => true,
-            other => return refuse(format!("it is compressed with {other}, not with Snappy")),
-        };
-        let is_optional = chunk.column_descr().max_def_level() > 0;
-        let as_stored = chunk.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
-        let left = u64::try_from(group.num_rows())?;
-        let stored = SerializedPageReader::new(File(file).into(), &as_stored, usize::try_from(left)?, None)?;
-        Ok(Self { stored, is_compressed, is_optional, has_dictionary: false, left })
-    }
-
-    /// The page as the library may decode it.
-    fn checked(&mut self, mut page: Page) -> Result<Page> {
-        match &mut page {
-            Page::DataPage { buf, encoding, num_values, def_level_encoding, .. } => {
-                *buf = self.decompress(buf, 0)?;
-                let levels = if self.is_optional { levels_of(buf, *def_level_encoding)? } else { 0 };
-                *buf = self.data(buf, levels, *encoding, *num_values)?;
+impl Header {
+    /// The header that `pages` begin with, and what follows it.
+    fn read(pages: &[u8]) -> Result<(Self, &[u8])> {
+        let mut header = Self { is_compressed: true, ..Self::default() };
+        let length = walk(pages, &mut |path, found| {
+            match (path, found) {
+                ([1], Found::Number(kind)) => header.kind = Some(kind),
+                ([3], Found::Number(size)) => header.size = size,
+                ([5 | 7 | 8, 1], Found::Number(values)) => header.values = values,
+                ([5 | 7, 2] | [8, 4], Found::Number(encoding)) => header.encoding = encoding,
+                ([5, 3], Found::Number(encoding)) => header.level_encoding = encoding,
+                ([8, 5], Found::Number(bytes)) => header.levels[0] = bytes,
+                ([8, 6], Found::Number(bytes)) => header.levels[1] = bytes,
+                ([8, 7], Found::Truth(is_compressed)) => header.is_compressed = is_compressed,
+                _ => {}
             }
-            Page::DataPageV2 {
-                buf,
-                encoding,
-                num_values,
-                def_levels_byte_len,
-                rep_levels_byte_len,
-                is_compressed,
-                ..
-            } => {
-                let levels = *def_levels_byte_len as usize + *rep_levels_byte_len as usize;
-                if levels > buf.len() {
-                    return refuse("the levels of a page are longer than the page".into());
-                }
-                if *is_compressed {
-                    *buf = self.decompress(buf, levels)?;
-                }
-                *buf = self.data(buf, levels, *encoding, *num_values)?;
+            Ok(())
+        })?;
+        Ok((header, &pages[length..]))
+    }
+}
+
+/// Appends the texts of a chunk of `file`; nulls add nothing.
+///
+/// # Errors
+/// Damaged pages, other encodings, text that is not UTF-8, or more of it than there may be.
+pub(crate) fn append(file: &[u8], chunk: &Chunk, highest_level: u32, texts: &mut Texts) -> Result<()> {
+    let mut rest = &file[chunk.pages.clone()];
+    let mut left = chunk.rows;
+    let mut dictionary = None;
+    while left > 0 {
+        let (header, after) = Header::read(rest)?;
+        let stored = usize::try_from(header.size).ok().and_then(|size| after.split_at_checked(size));
+        let Some((stored, after)) = stored else { return Err("a page lies outside its column".into()) };
+        rest = after;
+        let count = u64::try_from(header.values).map_err(|_| "a page has fewer than no values")?;
+        match header.kind {
+            Some(DICTIONARY_PAGE) => dictionary = Some(Dictionary::read(&decompress(chunk, stored)?, count)?),
+            Some(DATA | DATA_V2) => {
+                left = left.checked_sub(count).ok_or("its pages hold more rows than it claims")?;
+                let page = Page::read(chunk, &header, stored, highest_level)?;
+                page.append(&header, dictionary.as_ref(), texts)?;
             }
-            Page::DictionaryPage { buf, num_values, .. } => {
-                *buf = self.decompress(buf, 0)?;
-                self.has_dictionary = true;
-                if texts_in(buf)? != *num_values as usize {
-                    return refuse(format!("a dictionary does not hold {num_values} texts"));
-                }
+            // An index, which says where pages lie.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of a page, decompressed.
+fn decompress<'p>(chunk: &Chunk, stored: &'p [u8]) -> Result<Cow<'p, [u8]>> {
+    if !chunk.is_compressed || stored.is_empty() {
+        return Ok(stored.into());
+    }
+    let damaged = |error: snap::Error| format!("a page is damaged ({error})");
+    let length = snap::raw::decompress_len(stored).map_err(damaged)?;
+    if length > EXPANSION * stored.len() {
+        return Err(format!("a page of {} bytes claims to hold {length}", stored.len()));
+    }
+    snap::raw::Decoder::new().decompress_vec(stored).map(Cow::from).map_err(damaged)
+}
+
+/// A page of data without its levels.
+struct Page<'p> {
+    values: Cow<'p, [u8]>,
+    /// Where they begin.
+    start: usize,
+    /// Texts that are not null.
+    present: u64,
+}
+
+impl<'p> Page<'p> {
+    fn read(chunk: &Chunk, header: &Header, stored: &'p [u8], highest_level: u32) -> Result<Self> {
+        let longer = || "the levels of a page are longer than the page".to_owned();
+        if header.kind == Some(DATA_V2) {
+            let [nulls, lists] = header.levels.map(|bytes| usize::try_from(bytes).ok());
+            let ends = nulls.zip(lists).and_then(|(nulls, lists)| Some((lists, lists.checked_add(nulls)?)));
+            let (start, end) = ends.filter(|(_, end)| *end <= stored.len()).ok_or_else(longer)?;
+            let present = present(&stored[start..end], highest_level, header.values as u64)?;
+            let values = &stored[end..];
+            let values = if header.is_compressed { decompress(chunk, values)? } else { values.into() };
+            return Ok(Self { values, start: 0, present });
+        }
+        let values = decompress(chunk, stored)?;
+        if highest_level == 0 {
+            return Ok(Self { values, start: 0, present: header.values as u64 });
+        }
+        if header.level_encoding == BIT_PACKED {
+            return Err("its levels are encoded as in files of 2013".into());
+        }
+        let (levels, _) = sized(&values).ok_or_else(longer)?;
+        let present = present(levels, highest_level, header.values as u64)?;
+        let start = size_of::<u32>() + levels.len();
+        Ok(Self { values, start, present })
+    }
+
+    fn append(&self, header: &Header, dictionary: Option<&Dictionary>, texts: &mut Texts) -> Result<()> {
+        let mut values = &self.values[self.start..];
+        match header.encoding {
+            PLAIN => (0..self.present).try_for_each(|_| {
+                let (text, rest) = sized(values).ok_or("a page ends within a text")?;
+                values = rest;
+                texts.push(utf8(text)?, 1)
+            }),
+            encoding if DICTIONARY.contains(&encoding) => {
+                let dictionary = dictionary.ok_or("a page refers to no dictionary")?;
+                // A page of nulls alone may have no bytes.
+                let Some((width, places)) = values.split_first() else {
+                    return runs(&[], 0, self.present, &mut |_, _| Ok(()));
+                };
+                runs(places, u32::from(*width), self.present, &mut |place, times| {
+                    texts.push(dictionary.text(place)?, times)
+                })
+            }
+            encoding => {
+                let name = usize::try_from(encoding).ok().and_then(|encoding| ENCODINGS.get(encoding));
+                let name = name.unwrap_or(&"no known encoding");
+                Err(format!("its texts are encoded as {name}, not plainly or by a dictionary"))
             }
         }
-        Ok(page)
     }
+}
 
-    /// The bytes of a data page, whose values follow its levels.
-    fn data(&mut self, page: &Bytes, levels: usize, encoding: Encoding, rows: u32) -> Result<Bytes> {
-        let Some(left) = self.left.checked_sub(u64::from(rows)) else {
-            return refuse("its pages hold more rows than it claims".into());
-        };
-        self.left = left;
-        match encoding {
-            Encoding::PLAIN => {
-                texts_in(&page[levels..])?;
-                Ok([page, &NO_TEXT[..]].concat().into())
-            }
-            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY if self.has_dictionary => Ok(page.clone()),
-            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => refuse("a page refers to no dictionary".into()),
-            // Their data claim a number of values of their own, for which the library makes room unseen.
-            other => refuse(format!("its texts are encoded as {other}, not plainly or by a dictionary")),
+/// How many of `count` values are present: those with the highest level.
+fn present(levels: &[u8], highest_level: u32, count: u64) -> Result<u64> {
+    let mut present = 0;
+    let width = u32::BITS - highest_level.leading_zeros();
+    runs(levels, width, count, &mut |level, times| {
+        present += if level == highest_level { times } else { 0 };
+        Ok(())
+    })?;
+    Ok(present)
+}
+
+/// Texts that pages refer to by their places.
+struct Dictionary {
+    joined: String,
+    /// The end of each text.
+    ends: Vec<usize>,
+}
+
+impl Dictionary {
+    fn read(mut page: &[u8], count: u64) -> Result<Self> {
+        let (mut joined, mut ends) = (String::new(), Vec::new());
+        for _ in 0..count {
+            let Some((text, rest)) = sized(page) else {
+                return Err(format!("a dictionary does not hold {count} texts"));
+            };
+            page = rest;
+            joined.push_str(utf8(text)?);
+            ends.push(joined.len());
         }
+        Ok(Self { joined, ends })
     }
 
-    /// `stored` with all bytes from `start` on decompressed.
-    fn decompress(&self, stored: &Bytes, start: usize) -> Result<Bytes> {
-        let compressed = &stored[start..];
-        if !self.is_compressed || compressed.is_empty() {
-            return Ok(stored.clone());
-        }
-        let damaged = |error: snap::Error| ParquetError::General(format!("a page is damaged ({error})"));
-        let length = snap::raw::decompress_len(compressed).map_err(damaged)?;
-        if length > EXPANSION * compressed.len() {
-            return refuse(format!("a page of {} bytes claims to hold {length}", compressed.len()));
-        }
-        let mut plain = vec![0; start + length];
-        plain[..start].copy_from_slice(&stored[..start]);
-        snap::raw::Decoder::new().decompress(compressed, &mut plain[start..]).map_err(damaged)?;
-        Ok(plain.into())
+    fn text(&self, place: u32) -> Result<&str> {
+        let place = place as usize;
+        let end = self.ends.get(place).ok_or("a page refers to a text that its dictionary does not have")?;
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        Ok(&self.joined[start..*end])
     }
 }
 
-/// Bytes of the levels at the start of a page of the first version.
-#[expect(deprecated, reason = "the encoding is told from others only to refuse it")]
-fn levels_of(page: &[u8], encoding: Encoding) -> Result<usize> {
-    if encoding == Encoding::BIT_PACKED {
-        return refuse("its levels are encoded as in files of 2013".into());
-    }
-    let length = page.first_chunk().map(|length| u32::from_le_bytes(*length) as usize);
-    match length.and_then(|length| length.checked_add(LENGTH)).filter(|end| *end <= page.len()) {
-        Some(end) => Ok(end),
-        None => refuse("the levels of a page are longer than the page".into()),
-    }
+/// The bytes after their length in four bytes, and what follows them.
+fn sized(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = data.split_first_chunk()?;
+    rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)
 }
 
-/// Number of texts, each after its length, that make up `values`.
-fn texts_in(mut values: &[u8]) -> Result<usize> {
-    let mut count = 0;
-    while let Some((length, rest)) = values.split_first_chunk() {
-        let Some(rest) = rest.get(u32::from_le_bytes(*length) as usize..) else {
-            return refuse("a text is longer than its page".into());
-        };
-        values = rest;
-        count += 1;
-    }
-    if values.is_empty() { Ok(count) } else { refuse("a page ends within a text".into()) }
-}
-
-/// A file whose end is an error for who reads on: the library skips what is not there as often as a header says.
-struct File(Bytes);
-
-impl Length for File {
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-}
-
-impl ChunkReader for File {
-    type T = Rest;
-
-    fn get_read(&self, start: u64) -> Result<Rest> {
-        let start = usize::try_from(start)?;
-        let Some(page) = self.0.get(start..) else { return refuse("a page lies outside the file".into()) };
-        check_page(page)?;
-        Ok(Rest(self.0.slice(start..)))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        self.0.get_bytes(start, length)
-    }
-}
-
-/// The bytes of a file from some place on.
-struct Rest(Bytes);
-
-impl Read for Rest {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = into.len().min(self.0.len());
-        if count == 0 && !into.is_empty() {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        self.0.copy_to_slice(&mut into[..count]);
-        Ok(count)
-    }
-}
-
-fn refuse<T>(why: String) -> Result<T> {
-    Err(ParquetError::General(why))
-}
-
-impl Iterator for Pages {
-    type Item = Result<Page>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.get_next_page().transpose()
-    }
-}
-
-impl PageReader for Pages {
-    fn get_next_page(&mut self) -> Result<Option<Page>> {
-        let page = self.stored.get_next_page()?;
-        page.map(|page| self.checked(page)).transpose()
-    }
-
-    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
-        self.stored.peek_next_page()
-    }
-
-    fn skip_next_page(&mut self) -> Result<()> {
-        self.stored.skip_next_page()
-    }
+fn utf8(text: &[u8]) -> Result<&str> {
+    std::str::from_utf8(text).map_err(|error| format!("a text is not UTF-8 ({error})"))
 }

@@ -69,7 +69,7 @@ fn table(
 
 /// Reads the texts of a file.
 pub(super) fn parquet(input: &[u8]) -> Result<(), Refusal> {
-    let found = straightedge_parquet_text::texts(input.to_vec(), "text");
+    let found = straightedge_parquet_text::texts(input, "text");
     found.map(drop).map_err(|why| {
         // The engine puts the reason into this sentence.
         let error = straightedge_api::error::Error::NotTheFile { what: "text.parquet".into(), why, hint: "h".into() };

@@ -83,7 +83,7 @@ static ALL: [Target; 16] = [
         errors: &["parquet"],
         // A text of a dictionary takes 32 bytes, of 4 in the page, which is compressed to a twentieth; and so often as
         // the file's rows allow, pages repeat it.
-        limits: Limits { time: (400, 20), memory: (1 << 24, 1200) },
+        limits: Limits { time: (400, 20), memory: (1 << 24, 800) },
     },
     Target {
         name: "config",
