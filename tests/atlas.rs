@@ -205,6 +205,33 @@ fn an_interrupted_atlas_keeps_what_is_finished() {
     assert!(!out.join("made-three-tales-1.json").exists(), "half a report is none");
 }
 
+/// Probes of the second block take long enough to be interrupted after the first.
+#[cfg(unix)]
+#[test]
+fn a_model_that_is_interrupted_keeps_its_finished_blocks() {
+    let folder = fresh("interrupted-model");
+    synthetic::gpt2(&folder.join("local"), DEEP, 5).expect("a made model");
+    let (out, report) = (folder.join("out"), folder.join("out/local-tales-1.json"));
+    let list = written(
+        &folder,
+        "[defaults]\nrows = 15000\nseq_len = 32\nbackend = 'cpu'\nmeasures = ['fit', 'probes']\n[[model]]\nid = 'local'\ntext = 'tales:1'\n",
+    );
+    let mut child = atlas("http://127.0.0.1:9", &folder.join("home"), &list, &out).spawn().expect("the program runs");
+    let begun = Instant::now();
+    while !report.exists() {
+        assert!(begun.elapsed() < PATIENCE && child.try_wait().expect("a child").is_none(), "it ended too soon");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+    let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
+    assert_eq!(status.code(), Some(130), "{}", String::from_utf8_lossy(&stderr));
+    let json = fs::read_to_string(&report).expect("a report");
+    let kept = Report::from_json("report", &json).expect("a report");
+    assert!(kept.partial && !kept.blocks.is_empty(), "{} blocks", kept.blocks.len());
+    assert_eq!(states(&index(&out)), [State::Pending], "it is measured again");
+}
+
 #[test]
 fn only_what_is_asked_for_anew_is_measured_anew() {
     let folder = fresh("again");

@@ -256,6 +256,51 @@ fn a_hostile_refusal_is_one_short_line_without_control_characters() {
 }
 
 #[test]
+fn a_verified_file_that_was_damaged_since_is_given_up_once_it_makes_no_sense() {
+    let scene = Scene::new("damaged-since", None);
+    let first = scene.program();
+    block_on(first.fetch()).expect("the weights");
+    let (path, mut bytes) = (scene.snapshot(&first), scene.bytes.clone());
+    let changed = fs::metadata(&path).and_then(|found| found.modified()).expect("a time");
+    bytes[7] = 0x7f;
+    fs::write(&path, bytes).expect("damage of the same size");
+    let file = fs::File::options().write(true).open(&path).expect("the file");
+    file.set_modified(changed).expect("the same time");
+    let later = scene.program();
+    assert!(later.files.is_verified(WEIGHTS), "by size and time nothing has happened");
+    block_on(later.files.doubt(WEIGHTS)).expect("it is compared");
+    assert!(!path.exists(), "and deleted");
+    let again = scene.program();
+    block_on(again.fetch()).expect("fetched again");
+    scene.assert_read(&again);
+    // An intact one that makes no sense stays.
+    block_on(again.files.doubt(WEIGHTS)).expect("it is compared");
+    assert!(path.exists());
+}
+
+#[test]
+fn a_hostile_configuration_is_told_in_lines_of_ours() {
+    let scene = Scene::new("hostile-config", None);
+    let config = format!(r#"{{"model_type": "x\nstraightedge: all is well\u202e{}"}}"#, "y".repeat(5000));
+    fs::write(scene.folder.join("mirror/a/b").join(CONFIG), config).expect("a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_straightedge"))
+        .args(["measure", "a/b", "--backend", "cpu", "--corpus", "puzzles"])
+        .env("HF_ENDPOINT", scene.mirror.url())
+        .env("HF_HOME", &scene.folder)
+        .env("HF_HUB_OFFLINE", "0")
+        .env_remove("HF_HUB_CACHE")
+        .output()
+        .expect("the program runs");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(2), "{said:?}");
+    assert!(said.matches("all is well").count() >= 2, "the preview and the error name the value: {said:?}");
+    for line in said.lines() {
+        assert!(!line.starts_with("straightedge: all is well") && line.len() < 600, "{line:?}");
+        assert!(line.chars().all(|c| !c.is_control() && c != '\u{202e}'), "{line:?}");
+    }
+}
+
+#[test]
 fn while_one_program_compares_a_damaged_file_another_leaves_it_alone() {
     let scene = Scene::new("compared", None);
     let first = scene.program();

@@ -112,6 +112,15 @@ fn a_text_that_cannot_be_cut_is_refused_before_it_takes_memory() {
     assert!(matches!(block_on(tokenizer.encode("text", after.as_bytes())), Err(Error::UncutText { .. })));
     let start = block_on(tokenizer.encode_start("text", after.as_bytes(), 3, &|_, _| {}));
     assert!(matches!(start, Err(Error::UncutText { .. })), "the first piece has 64 kB");
+    // A pattern of which nothing is proved: spaces are no remedy.
+    let mut unknown: serde_json::Value =
+        serde_json::from_slice(&read(common::fixture("tiny-gpt2/tokenizer.json"))).expect("JSON");
+    unknown["pre_tokenizer"] = serde_json::json!({
+        "type": "Split", "pattern": { "Regex": "[a-z]+| " }, "behavior": "Isolated", "invert": false
+    });
+    let unknown = Tokenizer::from_json(unknown.to_string().as_bytes()).expect("tokenizer");
+    let spaced = block_on(unknown.encode("text", "some words ".repeat(1 << 20).as_bytes()));
+    assert_eq!(spaced, Err(Error::WholeText { corpus: "text".into(), megabytes: 11, most: 4 }));
     let long = "word".repeat(1 << 18);
     assert!(block_on(tokenizer.encode("text", long.as_bytes())).expect("tokens").len() > 1 << 18);
 }

@@ -185,6 +185,13 @@ fn the_state_of_another_measurement_is_refused_by_name() {
     let other = refused(job(BackendChoice::Cpu, &[Measure::Fit, Measure::Swap]));
     assert!(other.contains("another") && other.contains("--resume"), "{other}");
     let saved = std::fs::read(&state).expect("the state");
+    // Block 0 becomes another block 1: a state that lacks a block would give a report that lacks it.
+    let at = saved.windows(10).position(|bytes| bytes == b"\"block\":0,").expect("the first block");
+    let mut without = saved.clone();
+    without[at + 8] = b'1';
+    std::fs::write(&state, without).expect("a file");
+    let error = refused(job(BackendChoice::Cpu, &[Measure::Fit]));
+    assert!(error.contains("not an intact saved measurement (its blocks"), "{error}");
     let damages: [(&str, Vec<u8>); 3] = [
         ("cut", saved[..saved.len() / 2].to_vec()),
         ("no state", b"something else altogether, and long enough".to_vec()),

@@ -3,7 +3,7 @@
 use straightedge::fields::{Digits, Field};
 use straightedge::precision::Precision;
 use straightedge::report::{BlockReport, Interval};
-use straightedge::visible::visible;
+use straightedge::visible::shown;
 
 /// Heading and values of a column.
 pub(super) struct Column<R> {
@@ -18,8 +18,8 @@ pub(super) fn column<R>(heading: impl Into<String>, of: impl Fn(&R) -> String + 
 
 /// Right-aligned columns under their headings.
 pub(super) fn grid<R>(columns: &[Column<R>], rows: &[R]) -> String {
-    let heading: Vec<String> = columns.iter().map(|column| visible(&column.heading)).collect();
-    let rows = rows.iter().map(|row| columns.iter().map(|column| visible(&(column.of)(row))).collect::<Vec<String>>());
+    let heading: Vec<String> = columns.iter().map(|column| shown(&column.heading)).collect();
+    let rows = rows.iter().map(|row| columns.iter().map(|column| shown(&(column.of)(row))).collect::<Vec<String>>());
     let lines: Vec<Vec<String>> = std::iter::once(heading).chain(rows).collect();
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns.len()).map(width).collect();

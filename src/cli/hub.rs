@@ -83,7 +83,7 @@ struct ParquetTables;
 
 impl Table for ParquetTables {
     fn texts(&self, file: Vec<u8>) -> LocalBoxFuture<'_, std::result::Result<String, String>> {
-        Box::pin(async { straightedge_parquet_text::texts(&file, "text") })
+        Box::pin(async move { straightedge_parquet_text::texts(&file, "text") })
     }
 }
 

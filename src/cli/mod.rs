@@ -23,7 +23,7 @@ mod tuning;
 use std::process::ExitCode;
 
 use clap::Parser;
-use straightedge::error::Result;
+use straightedge::error::{Error, Result};
 
 use args::{Args, Command};
 use status::{Status, complain, tell};
@@ -57,9 +57,18 @@ fn run(command: Command) -> Result<Status> {
             results::print(&(bundled::list() + &hub::list()))?;
             Ok(Status::Done)
         }
-        Command::Export(args) => export::export(&args),
-        Command::Continue(args) => continuation::continuation(&args),
+        Command::Export(args) => without_results(export::export(&args)),
+        Command::Continue(args) => without_results(continuation::continuation(&args)),
     }
+}
+
+/// The result of a command that keeps nothing of what it measures.
+fn without_results(found: Result<Status>) -> Result<Status> {
+    if !matches!(found, Err(Error::Cancelled)) {
+        return found;
+    }
+    status::tell("straightedge: cancelled: stopped on request");
+    Ok(Status::Interrupted)
 }
 
 /// Help and version as clap writes them; anything else as one line.

@@ -22,6 +22,8 @@ pub(super) struct ReportFile {
     /// A partial report that does not yet hold more than the earlier one.
     beside: Option<PathBuf>,
     written: Option<Instant>,
+    /// Whether there are results that were not written yet.
+    is_behind: bool,
     has_failed: bool,
 }
 
@@ -36,18 +38,20 @@ impl ReportFile {
             Destination::File(path) => held(path),
             Destination::Standard | Destination::Stream(_) => None,
         };
-        Ok(Self { place, held, beside: None, written: None, has_failed: false })
+        Ok(Self { place, held, beside: None, written: None, is_behind: false, has_failed: false })
     }
 
     pub(super) fn place(&self) -> &Destination {
         &self.place
     }
 
-    /// Writes the report so far if `event` added a result, at most once a second.
+    /// Writes the report so far if this event, or one since the last time, added a result; at most once a second.
     pub(super) fn receive(&mut self, event: &Event, report: Option<&Report>) {
-        let adds = matches!(event, Event::Block(_) | Event::Layer(_) | Event::Order { .. });
+        self.is_behind |=
+            matches!(event, Event::Block(_) | Event::Layer(_) | Event::Order { .. } | Event::HealedTogether { .. });
         let is_due = self.written.is_none_or(|written| written.elapsed() >= INTERVAL);
-        let (Some(report), Destination::File(_), true) = (report, &self.place, adds && is_due) else { return };
+        let is_wanted = self.is_behind && is_due;
+        let (Some(report), Destination::File(_), true) = (report, &self.place, is_wanted) else { return };
         let json = report.to_json();
         let written = if self.may_replace(report) {
             self.place.write(json.as_bytes()).map(|()| self.held = None)
@@ -61,7 +65,7 @@ impl ReportFile {
             }
             _ => {}
         }
-        self.written = Some(Instant::now());
+        (self.written, self.is_behind) = (Some(Instant::now()), false);
     }
 
     /// Writes the report, complete or not.
@@ -78,6 +82,8 @@ impl ReportFile {
         let Destination::File(path) = &self.place else { return Ok(()) };
         let file = path.display().to_string();
         if results_in(report) == 0 {
+            // What was written beside came from damaged weights.
+            self.beside.take().map(fs::remove_file);
             tell(&format!("straightedge: {file}: left as it was, since this measurement ended without a result"));
             return Ok(());
         }
@@ -109,7 +115,49 @@ fn held(path: &Path) -> Option<usize> {
     Some(report.map_or(0, |report| results_in(&report)))
 }
 
-/// Blocks, layers and steps of orders.
+/// Blocks, layers, steps of orders, and what was healed together.
 fn results_in(report: &Report) -> usize {
-    report.blocks.len() + report.layers.len() + report.orders.values().map(Vec::len).sum::<usize>()
+    let steps: usize = report.orders.values().map(Vec::len).sum();
+    report.blocks.len() + report.layers.len() + steps + report.healed_together.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use straightedge::event::{CurveEvent, Recorder};
+    use straightedge::job::Protocol;
+    use straightedge::report::{AppInfo, BlockReport, CurvePoint, Header, ProtocolInfo};
+
+    use super::*;
+
+    #[test]
+    fn a_result_within_a_second_of_the_last_is_written_with_a_later_event() {
+        let path = std::env::temp_dir().join(format!("straightedge-behind-{}.json", std::process::id()));
+        let mut file = ReportFile::of(&path).expect("a place");
+        let mut recorder = Recorder::default();
+        let mut receive = |file: &mut ReportFile, event: Event| {
+            recorder.record(&event);
+            file.receive(&event, recorder.report());
+            held(&path)
+        };
+        let block = |block| Event::Block(Box::new(BlockReport { block, ..BlockReport::default() }));
+        let point = CurvePoint { step: 1, value: None };
+        let step = || Event::Curve(CurveEvent { block: 1, curve: "heal_linear".into(), point });
+        let header = Header {
+            app: AppInfo::this(),
+            model: Default::default(),
+            corpus: Default::default(),
+            protocol: ProtocolInfo::new(&Protocol::default(), 10, 2, 0.0),
+            device: Default::default(),
+            ordered: Default::default(),
+        };
+        assert_eq!(receive(&mut file, Event::Started(Box::new(header))), None);
+        assert_eq!(receive(&mut file, block(0)), Some(1));
+        assert_eq!(receive(&mut file, block(1)), Some(1), "too soon");
+        assert_eq!(receive(&mut file, step()), Some(1), "still");
+        file.written = Instant::now().checked_sub(INTERVAL);
+        assert_eq!(receive(&mut file, step()), Some(2), "any event will do");
+        file.written = Instant::now().checked_sub(INTERVAL);
+        fs::remove_file(&path).expect("a report");
+        assert_eq!(receive(&mut file, step()), None, "nothing is new");
+    }
 }

@@ -156,9 +156,12 @@ impl Tokenizer {
         let (mut ids, mut done) = (Vec::new(), 0);
         while done < text.len() && ids.len() < enough {
             let end = self.cuts.end(&text[done..], size.min(self.largest), self.largest);
-            let end = end.ok_or_else(|| Error::UncutText {
-                corpus: corpus.into(),
-                megabytes: (text.len() - done).div_ceil(1 << 20),
+            let end = end.ok_or_else(|| {
+                let (corpus, megabytes) = (corpus.into(), (text.len() - done).div_ceil(1 << 20));
+                match self.cuts {
+                    Cuts::Never => Error::WholeText { corpus, megabytes, most: self.largest >> 20 },
+                    _ => Error::UncutText { corpus, megabytes },
+                }
             })?;
             let before = text[..done].chars().next_back();
             ids.extend(self.piece(before, &text[done..done + end])?);

@@ -1,6 +1,7 @@
 //! A model on the hub as a source of files, which are fetched before they are read unless stored already.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -25,11 +26,13 @@ pub struct HubFiles {
     hub: Hub,
     repo: Repo,
     announced: Rc<GroupProgress>,
+    /// Weight files of which bytes were read before they could be verified.
+    trusted: Rc<RefCell<BTreeSet<String>>>,
 }
 
 impl HubFiles {
     pub(super) fn new(hub: Hub, repo: Repo) -> Self {
-        Self { hub, repo, announced: Rc::default() }
+        Self { hub, repo, announced: Rc::default(), trusted: Rc::default() }
     }
 
     /// The repository, pinned to the commit.
@@ -93,10 +96,13 @@ impl HubFiles {
     pub(super) async fn carry_out(&self, plan: Plan) -> Result<()> {
         let mut meter = DownloadMeter::of_announced(&self.hub, &self.announced, plan.bytes());
         for (key, ranges) in plan.ranges {
-            // A damaged copy has been deleted. All of it is fetched again, because only a whole file has a hash.
-            if let Brought::Damaged(_) = self.bring(&key, &ranges, &mut meter).await?
-                && let Brought::Damaged(again) = self.bring(&key, &vec![0..key.size], &mut meter).await?
-            {
+            let Brought::Damaged(damaged) = self.bring(&key, &ranges, &mut meter).await? else { continue };
+            // A damaged copy has been deleted, but what was read of it is in results.
+            if self.trusted.borrow().contains(&key.path) {
+                return Err(damaged);
+            }
+            // All of it is fetched again, because only a whole file has a hash.
+            if let Brought::Damaged(again) = self.bring(&key, &vec![0..key.size], &mut meter).await? {
                 return Err(again);
             }
         }
@@ -196,6 +202,9 @@ impl Files for HubFiles {
             }
             let wanted = if is_whole { 0..key.size } else { range.clone() };
             self.carry_out(self.plan(&[(file.into(), wanted)]).await?).await?;
+            if !is_whole && !self.hub.is_verified(&key) {
+                self.trusted.borrow_mut().insert(key.path.clone());
+            }
             self.hub.store().read(&key, range).await
         })
     }
@@ -219,12 +228,17 @@ impl Files for HubFiles {
     fn doubt<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let key = self.key(file)?;
-            // A file with the hash that the hub lists is as the hub has it; it may serve other programs.
-            if key.digest().is_some() && self.hub.is_verified(&key) {
-                return Ok(());
-            }
             let _lock = self.hub.lock(&key).await?;
-            self.hub.forget(&key).await
+            let is_whole = self.hub.store().held(&key).await? == [0..key.size];
+            if !is_whole || key.digest().is_none() {
+                return self.hub.forget(&key).await;
+            }
+            // A file with the hash that the hub lists is as the hub has it, and may serve other programs. It is compared
+            // even if it was before: a file that was damaged since may have kept its size and time.
+            match self.hub.verify(&key).await {
+                Err(Error::HashMismatch { .. }) => Ok(()),
+                verified => verified,
+            }
         })
     }
 

@@ -9,6 +9,7 @@ use crate::corpus::tokenizer_files;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::model::{self, ModelConfig};
+use crate::visible::visible;
 use crate::weights::{Weights, read_whole};
 
 /// Activations held at once, as multiples of the widest row.
@@ -23,10 +24,10 @@ impl HubFiles {
     /// Only network errors.
     pub async fn preflight(&self, job: &Job, room: &Capacity) -> Result<Preflight> {
         let mut found = Preflight::unknown(self.id().clone());
-        self.repo().remark.iter().for_each(|remark| found.problem(false, remark.clone()));
+        self.repo().remark.iter().for_each(|remark| found.problem(false, visible(remark)));
         match self.survey(&mut found, job, room).await {
             Err(error) if is_about_the_network(&error) => return Err(error),
-            Err(error) => found.problem(true, error.to_string()),
+            Err(error) => found.problem(true, error.sentence()),
             Ok(()) => {}
         }
         found.problems.sort_by_key(|problem| !problem.fatal);
@@ -45,7 +46,7 @@ impl HubFiles {
             found.problem(true, text.into());
         }
         if let Err(error) = config.check_window(seq_len) {
-            found.problem(true, error.to_string());
+            found.problem(true, error.sentence());
         }
         let weights = Weights::open(Rc::new(self.clone())).await.map_err(|error| self.without_weights(error))?;
         found.dtype = weights.dtype().map(Into::into);

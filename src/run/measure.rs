@@ -48,10 +48,9 @@ pub fn fit(job: Job, RowsInputs { files, file, scratch }: RowsInputs) -> Events 
         check_rows_measures(&job)?;
         let rows_file = RowsFile::open(files, &file).await.map_err(Error::of_rows)?;
         let (d_in, d_out) = (rows_file.d_in as u64, rows_file.d_out as u64);
-        memory::check(
-            "a block of captured rows",
-            memory::Sums { d_in, d_out, folds: job.protocol.folds as u64, blocks: 1 },
-        )?;
+        let rows = memory::held_rows(&job, rows_file.n.min(job.protocol.rows) as u64);
+        let sums = memory::Sums { d_in, d_out, folds: job.protocol.folds as u64, blocks: 1, rows };
+        memory::check("a block of captured rows", sums)?;
         on_device!(job.backend, gpu::Options::default(), &out, backend => {
             fit_rows(&backend, &job, (&rows_file, scratch), &out).await.map_err(Error::of_rows)
         })

@@ -18,9 +18,10 @@ use crate::corpus::{Folds, Properties, TokenWindows};
 use crate::error::Result;
 use crate::event::Stage;
 use crate::forward::Layers;
-use crate::job::{Job, Measure};
+use crate::job::{BackendChoice, Job, Measure};
 use crate::model::{self, Checkpoint, Model, ModelConfig};
 use crate::platform::digest::sha256;
+use crate::platform::parallel;
 use crate::report::{CorpusInfo, Header, OtherInput, Seconds, Warning, WarningKind};
 use crate::trace::Lane;
 use crate::weights::{Files, Weights};
@@ -72,8 +73,12 @@ impl Prepared {
             check_predicted(evaluated, job.protocol.seq_len)?;
         }
         let width = config.hidden_size as u64;
-        let sums = memory::Sums { d_in: width, d_out: width, folds: job.protocol.folds as u64, blocks: 2 };
-        memory::check("the sums of two blocks", sums)?;
+        let rows = memory::held_rows(&job, (windows.len() as u64).saturating_mul(job.protocol.seq_len as u64));
+        // In a browser on the CPU a block is solved before the rows of the next one run.
+        let is_alone = job.backend == BackendChoice::Cpu && !parallel::HAS_THREADS;
+        let (blocks, what) = if is_alone { (1, "the sums of a block") } else { (2, "the sums of two blocks") };
+        let sums = memory::Sums { d_in: width, d_out: width, folds: job.protocol.folds as u64, blocks, rows };
+        memory::check(what, sums)?;
         let feed = match feed {
             Some(feed) => Some(CrossFeed::read(&job, feed, &text, config.hidden_size, &tokenize).await?),
             None => None,
@@ -111,7 +116,9 @@ impl Prepared {
         };
         let evaluated = self.eval.as_ref().map(|(_, windows)| all(windows));
         let feed = self.feed.as_ref().map(|feed| (&feed.name, all(&feed.windows)));
-        let of = (&header.model, &header.corpus, &header.protocol, &header.device.backend, &header.app.version);
+        // Another build may define a number otherwise.
+        let build = (&header.app.version, &header.app.commit);
+        let of = (header.model.identity(), &header.corpus, &header.protocol, &header.device.backend, build);
         serde_json::json!([of, measures, blocks, ranks, training, dump_maps, evaluated, feed]).to_string()
     }
 

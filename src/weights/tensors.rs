@@ -330,8 +330,7 @@ fn malformed(file: &str, why: String) -> Error {
 fn room(tensor: &str, elements: u64) -> Result<Vec<f32>> {
     let mut values = Vec::new();
     let reserved = usize::try_from(elements).is_ok_and(|elements| values.try_reserve_exact(elements).is_ok());
-    let why = || format!("its {elements} values do not fit into memory");
-    if reserved { Ok(values) } else { Err(Error::UnreadableFile { file: format!("tensor {tensor}"), why: why() }) }
+    if reserved { Ok(values) } else { Err(Error::NoRoom { what: format!("tensor {tensor}: its {elements} values") }) }
 }
 
 /// Inverts the index: each shard with its tensors.
@@ -346,4 +345,17 @@ fn tensors_by_shard(json: &[u8], file: &str) -> Result<BTreeMap<String, BTreeSet
         shards.entry(shard).or_default().insert(tensor);
     }
     Ok(shards)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_without_room_are_told_as_such() {
+        let told = room("lm_head.weight", u64::MAX).expect_err("no machine has it").of_rows().to_string();
+        assert!(told.starts_with("tensor lm_head.weight: its 18446744073709551615 values do not fit"), "{told}");
+        assert!(!told.contains("readable"), "{told}");
+        assert!(room("small", 3).expect("room").capacity() >= 3);
+    }
 }

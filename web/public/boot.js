@@ -10,7 +10,7 @@ addEventListener('engine ready', () => {
 async function start() {
   const { default: init } = await import('./page.js');
   dispatchEvent(new Event('module asked'));
-  const module = await fetch(new URL('./page_bg.wasm', import.meta.url), { integrity: '{sha256 page_bg.wasm}' })
+  const module = await fetch(new URL('./page_bg.wasm', import.meta.url), { integrity: '{sha256 page_bg.wasm}', signal: AbortSignal.timeout(600000) })
     .catch((why) => { throw new Error(`page_bg.wasm did not arrive as it was built (${why.message})`); });
   await init({ module_or_path: module });
 }

@@ -8,6 +8,6 @@ addEventListener('unhandledrejection', (event) => crashed(event.reason));
 /** The Parquet reader's hash, for the engine, which fetches it when a text needs it. */
 self.tableIntegrity = '{sha256 table.wasm}';
 
-const module = fetch(new URL('./worker_bg.wasm', import.meta.url), { integrity: '{sha256 worker_bg.wasm}' })
+const module = fetch(new URL('./worker_bg.wasm', import.meta.url), { integrity: '{sha256 worker_bg.wasm}', signal: AbortSignal.timeout(600000) })
   .catch((why) => { throw new Error(`worker_bg.wasm did not arrive as it was built (${why.message})`); });
 init({ module_or_path: module }).catch(crashed);

@@ -25,6 +25,12 @@ sentences! {
         /// A file of the site that did not arrive: no connection, an answer of another kind, or too slow.
         SiteFile { file: String, why: String } =
             "{file}: this site does not deliver it ({why}); check the connection and start again",
+        /// Values or bytes of a file for which there is no memory.
+        NoRoom { what: String } =
+            "{what} do not fit into memory; use a smaller file, or a machine with more memory",
+        /// A downloaded file that the browser has deleted since.
+        Evicted { file: String } =
+            "{file}: the browser has deleted its download; start again to fetch it",
         /// Writing a result failed: full disk, missing folder, no permission.
         UnwritableFile { file: String, why: String } =
             "{file}: cannot be written ({why}); choose another location or free some space",
@@ -139,6 +145,15 @@ sentences! {
             /// Its size from there on.
             megabytes: usize,
         } = "{corpus}: {megabytes} MB without a place to cut; add spaces or line breaks, or give token ids",
+        /// A long text for a tokenizer of which it is not known where a text may be cut.
+        WholeText {
+            /// Identifier of the text.
+            corpus: String,
+            /// Its size.
+            megabytes: usize,
+            /// The most that is encoded at once.
+            most: usize,
+        } = "{corpus}: {megabytes} MB, but this tokenizer takes a text as a whole, of at most {most} MB; give a part of it, or token ids",
         /// A text that is not UTF-8.
         NotUtf8 {
             /// Identifier of the text.

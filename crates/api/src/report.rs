@@ -135,7 +135,8 @@ pub struct Header {
 impl Report {
     /// Whether `header` begins another measurement of the same thing.
     pub fn is_continued_by(&self, header: &Header) -> bool {
-        (&self.model, &self.corpus, &self.protocol) == (&header.model, &header.corpus, &header.protocol)
+        (self.model.identity(), &self.corpus, &self.protocol)
+            == (header.model.identity(), &header.corpus, &header.protocol)
     }
 }
 

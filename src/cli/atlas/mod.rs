@@ -10,11 +10,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use straightedge::atlas::{Entry, INDEX, Index, Measured, State};
 use straightedge::error::{Error, Result};
+use straightedge::event::Event;
 use straightedge::report::Report;
 use straightedge::run;
 
 use super::args::AtlasArgs;
-use super::drive::{self, DriveOutcome, drive};
+use super::drive::{self, DriveOutcome, drive_with_listener};
+use super::report_file::ReportFile;
 use super::status::{Status, complain, tell};
 use super::{inputs, measure, results};
 use list::Order;
@@ -37,7 +39,7 @@ pub(super) fn atlas(args: &AtlasArgs) -> Result<Status> {
             continue;
         }
         tell(&what);
-        let found = measured(order);
+        let found = measured(order, &atlas.folder.join(report_name(&order.entry)));
         if drive::is_interrupted() || matches!(found, Err(Error::Cancelled)) {
             complain(&Error::Cancelled);
             return Ok(Status::Interrupted);
@@ -48,13 +50,27 @@ pub(super) fn atlas(args: &AtlasArgs) -> Result<Status> {
     Ok(Status::Done)
 }
 
-/// Measures one model.
-fn measured(order: &Order) -> Result<Report> {
+/// Measures one model. Its report is written to `path` from the first finished block on.
+fn measured(order: &Order, path: &Path) -> Result<Report> {
     let (job, inputs) = measure::prepare(order.job.clone(), &order.model, &order.text)?;
-    let training = job.training;
-    let DriveOutcome { report, failure, .. } = drive(run::measure_inputs(job, inputs), &training);
+    let (training, mut file) = (job.training, ReportFile::of(path)?);
+    let mut receive = |event: &Event, report: Option<&Report>| file.receive(event, report);
+    let DriveOutcome { report, failure, .. } =
+        drive_with_listener(run::measure_inputs(job, inputs), &training, &mut receive);
+    let has_results = |report: &&Report| !report.partial || !report.blocks.is_empty();
+    let written = report.as_ref().filter(has_results).map_or(Ok(()), |report| file.finish(report));
+    if let Some(failure) = failure {
+        written.unwrap_or_else(|error| complain(&error));
+        return Err(failure);
+    }
+    written?;
     let nothing = || Error::Engine { why: "the measurement ended without a report".into() };
-    failure.map_or_else(|| report.filter(|report| !report.partial).ok_or_else(nothing), Err)
+    report.filter(|report| !report.partial).ok_or_else(nothing)
+}
+
+/// The name of a model's report in the folder.
+fn report_name(entry: &Entry) -> String {
+    format!("{}.json", entry.slug)
 }
 
 /// The output folder.
@@ -92,20 +108,18 @@ impl Atlas {
         self.index.models[at].state == State::Measured
     }
 
-    /// Writes the result of a model: its report first, then the index that refers to it.
+    /// Notes the result of a model, whose report is written, in the index.
     fn enter(&mut self, at: usize, order: &Order, found: Result<Report>) -> Result<()> {
         let entry = &mut self.index.models[at];
         match found {
             Ok(report) => {
-                let file = format!("{}.json", entry.slug);
-                results::write(&self.folder.join(&file), report.to_json().as_bytes())?;
-                let mut measured = Measured::new(file, &report, now());
+                let mut measured = Measured::new(report_name(entry), &report, now());
                 measured.published = order.replication(&measured.summary);
                 (entry.state, entry.measured) = (State::Measured, Some(measured));
             }
             Err(error) => {
                 complain(&error);
-                (entry.state, entry.error) = (State::Failed, Some(error.to_string()));
+                (entry.state, entry.error) = (State::Failed, Some(error.sentence()));
             }
         }
         self.write()
@@ -140,7 +154,8 @@ fn earlier(folder: &Path) -> Index {
 
 /// The finished measurement of an entry, if its report exists and is complete.
 fn still_there(folder: &Path, entry: Entry) -> Option<Measured> {
-    let measured = entry.measured.filter(|measured| measured.report == format!("{}.json", entry.slug))?;
+    let name = report_name(&entry);
+    let measured = entry.measured.filter(|measured| measured.report == name)?;
     let report = inputs::report(&folder.join(&measured.report)).ok()?;
     (!report.partial).then(|| Measured::new(measured.report, &report, measured.ended))
 }

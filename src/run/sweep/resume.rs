@@ -175,7 +175,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
 }
 
 impl<B: Backend> Sweep<'_, B> {
-    /// Refuses a state whose rows are not those of this measurement.
+    /// Refuses a state whose rows are not those of this measurement, or that lacks a block.
     fn check(&self, contents: &StateHeader) -> io::Result<()> {
         let (config, batches) = (self.source.checkpoint.config(), &self.source.reading.batches);
         let width = config.hidden_size;
@@ -190,7 +190,12 @@ impl<B: Backend> Sweep<'_, B> {
                 .filter_map(|block| block.map.as_ref())
                 .all(|map| [map.d_in, map.d_out] == [width; 2])
             && contents.next < config.num_hidden_layers;
-        if fits { Ok(()) } else { Err(malformed("its rows are not those of this measurement")) }
+        if !fits {
+            return Err(malformed("its rows are not those of this measurement"));
+        }
+        let before = self.blocks.iter().copied().filter(|block| *block < contents.next);
+        let measured = contents.blocks.iter().map(|block| block.report.block);
+        if before.eq(measured) { Ok(()) } else { Err(malformed("its blocks are not all before the next one")) }
     }
 }
 

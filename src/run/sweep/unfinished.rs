@@ -114,7 +114,13 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
             drop(running);
             unless_cancelled(found)
         };
-        let ((), found) = try_join!(self.measure_until(sweep, measuring, (left, done)), work)?;
+        let measured = async {
+            let measured = self.measure_until(sweep, measuring, (left, done)).await;
+            // A state from here on would lack the block that failed.
+            self.saves &= measured.is_ok();
+            measured
+        };
+        let ((), found) = try_join!(measured, work)?;
         self.close(sweep, measuring).await?;
         found
     }
@@ -159,6 +165,9 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
     /// Saves the sweep's state if all blocks before the rows kept for it are closed. A state that finds no room is no
     /// reason to end the measurement.
     async fn save(&mut self, sweep: &Sweep<'a, B>, measuring: &Measuring<'_, 'a, B>) -> Result<()> {
+        if !self.saves {
+            self.entering = None;
+        }
         let Some((index, stream)) = self.entering.take_if(|(index, _)| *index == self.next) else { return Ok(()) };
         self.saved = index;
         match sweep.save(index, &stream, measuring).await {

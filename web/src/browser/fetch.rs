@@ -54,10 +54,14 @@ async fn get(path: &str) -> Result<Response> {
     Ok(response)
 }
 
+/// Ends a request, and the transfer of its body, that takes longer than any file of the site may.
+pub fn patience() -> AbortSignal {
+    AbortSignal::timeout_with_u32(PATIENCE)
+}
+
 fn fetch(path: &str) -> js_sys::Promise {
     let (global, how) = (js_sys::global(), RequestInit::new());
-    // It ends the transfer of the body too.
-    how.set_signal(Some(&AbortSignal::timeout_with_u32(PATIENCE)));
+    how.set_signal(Some(&patience()));
     match global.dyn_ref::<Window>() {
         Some(window) => window.fetch_with_str_and_init(path, &how),
         None => global.unchecked_into::<WorkerGlobalScope>().fetch_with_str_and_init(path, &how),

@@ -62,7 +62,7 @@ fn download(found: &Preflight, rate: Option<f64>) -> String {
 /// The rows that a text or a file of rows yields, compared with those requested.
 pub fn extent(found: &CorpusSize, asked: u64, is_text: bool) -> Sentence {
     if let Some(refusal) = &found.refusal {
-        return Sentence { text: on_page(&refusal.to_string()), is_fatal: true };
+        return Sentence { text: on_page(&refusal.sentence()), is_fatal: true };
     }
     let text = match is_text {
         true if found.tokens < asked => t().extent_less,

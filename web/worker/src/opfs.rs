@@ -179,10 +179,11 @@ impl Opfs {
     async fn bytes(&self, key: &FileKey, range: Range<u64>) -> Result<Vec<u8>> {
         let kept = self.kept(key).await?;
         close(&kept);
-        let refused = |why: String| Error::UnreadableFile { file: key.path.clone(), why };
-        let len = usize::try_from(range.end.saturating_sub(range.start)).map_err(|error| refused(error.to_string()))?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(len).map_err(|error| refused(error.to_string()))?;
+        let (wanted, mut bytes) = (range.end.saturating_sub(range.start), Vec::new());
+        let has_room = usize::try_from(wanted).is_ok_and(|len| bytes.try_reserve_exact(len).is_ok());
+        if !has_room {
+            return Err(Error::NoRoom { what: format!("{}: {wanted} bytes", key.path) });
+        }
         while range.start + (bytes.len() as u64) < range.end {
             let at = range.start + bytes.len() as u64;
             let found = kept
@@ -192,8 +193,7 @@ impl Opfs {
                 .filter(|part| part.range().contains(&at))
                 .max_by_key(|part| part.range().end)
                 .map(|part| (part.range(), part.file.clone()));
-            let gone =
-                || Error::UnreadableFile { file: key.path.clone(), why: "it was deleted from this browser".into() };
+            let gone = || Error::Evicted { file: key.path.clone() };
             let (held, file) = found.ok_or_else(gone)?;
             let blob = blob(&file).await.ok_or_else(gone)?;
             let end = range.end.min(held.end);

@@ -152,8 +152,7 @@ impl<'a, B: Backend> Controls<'a, B> {
     async fn reinit_block(&self, visit: &Visit<'_, B>, seed: u64) -> Result<ControlScore> {
         let checkpoint = self.source.checkpoint;
         let shapes = checkpoint.block_shapes(visit.index).ffn;
-        let network =
-            Draw::network(self.pass.backend, checkpoint.config(), (visit.index, &shapes), seed).await?;
+        let network = Draw::network(self.pass.backend, checkpoint.config(), (visit.index, &shapes), seed).await?;
         self.through(visit, &network).await
     }
 

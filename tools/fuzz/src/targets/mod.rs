@@ -101,7 +101,7 @@ static ALL: [Target; 16] = [
         format: Format::Json,
         seeds: tokenizer::json_seeds,
         run: tokenizer::json,
-        errors: &["tokenizer", "not_utf8", "uncut_text"],
+        errors: &["tokenizer", "not_utf8", "uncut_text", "whole_text"],
         limits: tokenizer::LIMITS,
     },
     Target {
