@@ -109,7 +109,7 @@ pub(super) struct MeasureArgs {
     /// Write a timeline of the measurement for a browser's trace viewer or Perfetto.
     #[arg(long, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
-    /// Save the state of the measurement after every block; if the file exists, continue from it.
+    /// Save the state of the measurement between blocks; if the file exists, continue from it.
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
     /// Another model whose rows the controls feed through this model's networks: a folder or a bundled name.
@@ -324,7 +324,7 @@ pub(super) struct CommonArgs {
     /// Precision of second moments: exact or fast.
     #[arg(long, default_value = "exact")]
     pub(super) gram: GramMode,
-    /// Megabytes of rows to hold on the device, and as many again in memory, before rows go to a temporary file.
+    /// Megabytes of rows to hold on the device, and on a GPU as many in memory, before rows go to a temporary file.
     #[arg(long, value_name = "MB")]
     pub(super) row_memory: Option<u64>,
     /// Write the report to a file; - for standard output. Without it, a table is printed.

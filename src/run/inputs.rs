@@ -49,7 +49,7 @@ pub struct Inputs {
     pub feed: Option<(String, Rc<dyn Files>)>,
     /// Helper workers.
     pub workers: Workers,
-    /// Storage for the sweep's state, saved after every block and resumed from.
+    /// Storage for the sweep's state, saved between blocks and resumed from.
     pub resume: Option<Rc<dyn Resume>>,
     /// Scratch file for rows that do not fit into memory.
     pub scratch: Option<Rc<dyn ScratchFile>>,

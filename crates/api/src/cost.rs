@@ -47,8 +47,6 @@ pub struct Estimate {
     pub seconds: f64,
     /// Measured blocks or layers.
     pub blocks: usize,
-    /// Passes of all rows through the model.
-    pub passes: f64,
     /// Number of perplexities.
     pub perplexities: usize,
     /// Most training steps.
@@ -66,11 +64,9 @@ pub fn announced(stage: Stage, report: &Report) -> Vec<Measure> {
 pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Option<Estimate> {
     let work = Workload::new(report)?;
     let parts = match measure {
-        Measure::Fit => MeasureCost {
-            seconds: report.seconds.of_rows() + report.seconds.solve,
-            passes: 1.0,
-            ..MeasureCost::default()
-        },
+        Measure::Fit => {
+            MeasureCost { seconds: report.seconds.of_rows() + report.seconds.solve, ..MeasureCost::default() }
+        }
         Measure::Swap => work.swap(),
         Measure::RankSwap => work.rank_swap(),
         Measure::Greedy => work.orders(work.blocks, report),
@@ -93,7 +89,7 @@ pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Optio
     let perplexity = work.heldout * (work.remaining * work.body + work.head);
     let products = parts.products + parts.perplexities as f64 * perplexity;
     let seconds = finite(parts.seconds + products / work.speed)?;
-    Some(Estimate { seconds, blocks, passes: parts.passes, perplexities: parts.perplexities, steps: parts.steps })
+    Some(Estimate { seconds, blocks, perplexities: parts.perplexities, steps: parts.steps })
 }
 
 /// The work of one measure.
@@ -103,7 +99,6 @@ struct MeasureCost {
     products: f64,
     /// Seconds independent of multiply-add speed.
     seconds: f64,
-    passes: f64,
     perplexities: usize,
     steps: usize,
 }
@@ -179,23 +174,16 @@ impl Workload {
         MeasureCost {
             products: count * training * self.body + candidates * training * self.gram,
             seconds: candidates * report.seconds.solve / self.blocks / folds,
-            passes: count * training / self.rows,
             perplexities: (2.0 * candidates) as usize,
             ..MeasureCost::default()
         }
     }
 
     fn layers(&self, report: &Report) -> MeasureCost {
-        let products = self.rows * (self.body + self.layers * self.gram);
+        let products = self.rows * self.layers * self.gram;
         // Two fits per layer; a block has one per fold.
         let solve = report.seconds.solve / self.blocks * self.layers * 2.0 / report.protocol.folds as f64;
-        MeasureCost {
-            products,
-            seconds: solve,
-            passes: 1.0,
-            perplexities: (2.0 * self.layers) as usize,
-            ..MeasureCost::default()
-        }
+        MeasureCost { products, seconds: solve, perplexities: (2.0 * self.layers) as usize, ..MeasureCost::default() }
     }
 
     /// Trained parameters of a bilinear term.
@@ -219,11 +207,10 @@ impl Workload {
         let trained = self.blocks * training.seeds as f64 * training.probe_steps as f64;
         let steps = 3.0 * trained;
         let learned = trained * TRAINING_ROWS * WITH_GRADIENTS * parameters;
-        let captured = self.blocks * self.rows * (self.body + self.gram);
+        let readout = 3.0 * self.blocks * self.rows * self.gram;
         MeasureCost {
-            products: learned + captured,
+            products: learned + readout,
             seconds: steps * STEP_SECONDS,
-            passes: self.blocks,
             perplexities: (6.0 * self.blocks) as usize,
             steps: steps as usize,
         }
@@ -236,19 +223,16 @@ impl Workload {
         let most = counts.last().map_or(self.d, features);
         let moments = self.rows * (most * most / 2.0 + most * self.d);
         let solves: f64 = counts.iter().map(|count| DECOMPOSITION * features(count).powi(3)).sum();
-        let captured = self.blocks * self.rows * (self.body + self.gram);
-        let products = captured + self.blocks * (HIGHEST - 1) as f64 * (moments + solves);
-        MeasureCost { products, passes: self.blocks, ..MeasureCost::default() }
+        let products = self.blocks * (HIGHEST - 1) as f64 * (moments + solves);
+        MeasureCost { products, ..MeasureCost::default() }
     }
 
     fn baseline(&self, training: &Training) -> MeasureCost {
         let steps = self.blocks * (BaselineTraining::ALL.len() * training.baseline_steps) as f64;
         let learned = steps * TRAINING_ROWS * WITH_GRADIENTS * self.d * self.d;
-        let captured = self.blocks * self.rows * (self.body + self.gram);
         MeasureCost {
-            products: learned + captured,
+            products: learned,
             seconds: steps * STEP_SECONDS,
-            passes: self.blocks,
             steps: steps as usize,
             ..MeasureCost::default()
         }
@@ -256,18 +240,13 @@ impl Workload {
 
     fn conjunction(&self) -> MeasureCost {
         let rows = self.heldout.min(CONJUNCTION_ROWS);
-        let products = self.blocks * (self.heldout * self.body + (2.0 * SPLITS + 1.0) * rows * self.ffn);
-        let passes = self.blocks * self.heldout / self.rows;
-        MeasureCost { products, passes, ..MeasureCost::default() }
+        let products = self.blocks * (2.0 * SPLITS + 1.0) * rows * self.ffn;
+        MeasureCost { products, ..MeasureCost::default() }
     }
 
     fn controls(&self, report: &Report, training: &Training) -> MeasureCost {
         let controls = CONTROLS + DRAWN * (training.seeds as f64 - 1.0);
-        MeasureCost {
-            seconds: controls * (report.seconds.of_rows() + report.seconds.solve),
-            passes: controls,
-            ..MeasureCost::default()
-        }
+        MeasureCost { seconds: controls * (report.seconds.of_rows() + report.seconds.solve), ..MeasureCost::default() }
     }
 
     /// The map of every block twice, its network, and the probes that are trained beside, always on the CPU.
@@ -297,7 +276,6 @@ impl Workload {
         MeasureCost {
             products: networks.products + layers.products,
             seconds: networks.seconds + layers.seconds + steps * self.training_step(report, step),
-            passes: networks.passes + layers.passes,
             perplexities: (networks.perplexities + layers.perplexities) / 2 + 6,
             steps: steps as usize,
         }

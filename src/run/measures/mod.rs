@@ -1,4 +1,4 @@
-//! The measures of a block: one file each, filling in its own fields of the report.
+//! The measures of a block, each of which fills in its own fields of the report, and what they share.
 
 mod baseline;
 mod captured;

@@ -1,8 +1,8 @@
 //! The sweep: all rows go through block 0, then all rows through block 1, and so on.
 //!
-//! The residual stream of all rows is kept between two blocks; only one block's weights and sums exist at a time. A
-//! block's second moments are final once its rows are through. It is solved and measured while the rows of later
-//! blocks run and weights load ([`unfinished`]). Its replacements then run on next to the original stream, as
+//! The residual stream of all rows is kept between two blocks; only weights and sums of the blocks in progress exist. A
+//! block's second moments are final once its rows are through. It is solved and measured while weights load and, but
+//! for a browser on the CPU, the rows of later blocks run ([`unfinished`]). Its replacements then run on next to the original stream, as
 //! rows of their own ([`forks`]).
 
 mod block_pass;
