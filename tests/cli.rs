@@ -482,23 +482,6 @@ fn a_made_text_is_named_by_its_seed_and_as_long_as_its_rows_need() {
 }
 
 #[test]
-fn a_report_with_endless_names_is_shown() {
-    let folder = folder("endless-names");
-    let report = common::fixture("before/report.json");
-    let mut report: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(report).expect("a report")).expect("JSON");
-    let name = "\u{202e}".repeat(10_000) + &"x".repeat(70_000);
-    report["blocks"][0]["delta_ppl"][&name] = 1.0.into();
-    report["blocks"][0]["probes"][&name] = serde_json::json!({ "r2": 0.5, "gain": 0.1, "steps": 3, "parameters": 8 });
-    let path = text(&folder.join("report.json"));
-    std::fs::write(&path, report.to_string()).expect("a file");
-    let output = straightedge(&["show", &path]);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let told = String::from_utf8(output.stdout).expect("UTF-8");
-    assert!(told.contains("\\u{202e}") && told.lines().all(|line| line.chars().count() < 2000), "{told}");
-}
-
-#[test]
 fn the_version_is_that_of_reports() {
     let output = straightedge(&["--version"]);
     let commit = option_env!("STRAIGHTEDGE_COMMIT").unwrap_or("unknown");

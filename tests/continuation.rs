@@ -382,3 +382,25 @@ fn the_command_line_tells_both_texts_and_takes_maps_that_were_dumped() {
         assert!(complaint.contains(word), "{complaint}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn who_interrupts_it_is_told_of_nothing_that_is_kept() {
+    let interrupted_after = |seconds: u64| {
+        let child = Command::new(env!("CARGO_BIN_EXE_straightedge"))
+            .args(["continue", "demo-gpt2", "--backend", "cpu", "--rows", "400000", "--prompt", PROMPT])
+            .args(["--corpus", "tales:1"])
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        std::thread::sleep(std::time::Duration::from_secs(seconds));
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs").success());
+        let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
+        // Before it measures, a signal ends it as it ends any program.
+        status.code().map(|code| (code, String::from_utf8(stderr).expect("UTF-8")))
+    };
+    let (code, said) = [1, 3, 10].into_iter().find_map(interrupted_after).expect("a status");
+    assert_eq!(code, 130, "{said}");
+    assert!(said.trim_end().ends_with("straightedge: cancelled: stopped on request"), "{said}");
+}

@@ -90,7 +90,9 @@ fn numbers(report: Report) -> (Option<f64>, Vec<straightedge::report::BlockRepor
 
 #[test]
 fn damage_that_shows_at_the_end_takes_along_what_was_measured_of_it() {
-    let (mirror, cache) = (mirror(), fresh("damage"));
+    let (mirror, folder) = (mirror(), fresh("damage"));
+    let (cache, state) = (folder.join("hub"), folder.join("state"));
+    let resume = || Some(Rc::new(ResumeFile(state.clone())) as Rc<dyn Resume>);
     let expected = numbers(measured(Rc::new(FolderFiles::new(common::fixture(MODEL))), None, &|_| false).0);
     let is_planted = Cell::new(false);
     // The header has come; one answer with values is damaged once.
@@ -100,10 +102,11 @@ fn damage_that_shows_at_the_end_takes_along_what_was_measured_of_it() {
         }
         false
     };
-    let (report, failure) = measured(Rc::new(of_hub(&mirror, &cache)), None, &plant);
+    let (report, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &plant);
     assert!(matches!(&failure, Some(Error::HashMismatch { file, .. }) if file == WEIGHTS), "{failure:?}");
     assert!(report.partial && report.blocks.is_empty(), "what came from damaged weights is no result");
-    let (report, failure) = measured(Rc::new(of_hub(&mirror, &cache)), None, &|_| false);
+    assert!(!state.exists(), "nor is it a state to go on from");
+    let (report, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &|_| false);
     assert_eq!(failure, None, "the next start fetches it again");
     assert_eq!(numbers(report), expected);
 }

@@ -48,7 +48,7 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
             None => results::print(&text(&asked, &transcript))?,
         }
     }
-    Ok(failure.map_or(Status::Done, |error| Status::failed(&error)))
+    failure.map_or(Ok(Status::Done), Err)
 }
 
 /// Reads a maps file and checks that it belongs to the model.

@@ -87,7 +87,12 @@ pub(super) fn drive_with_listener(
             Event::Waiting(wait) => line.note(&wait),
             Event::Map(map) => maps.push(*map),
             Event::Span(span) => spans.push(span),
-            Event::Failed(error) => failure = Some(error),
+            Event::Failed(error) => {
+                if matches!(error, Error::HashMismatch { .. }) {
+                    maps.clear();
+                }
+                failure = Some(error);
+            }
             Event::Started(_)
             | Event::Block(_)
             | Event::Layer(_)

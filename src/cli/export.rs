@@ -77,10 +77,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
         (Some(maps), _) => {
             blocks.iter().map(|&block| maps.block(block, args.healed.as_deref())).collect::<Result<_>>()?
         }
-        (None, Some(chosen)) => match measured_maps(args, chosen, name, files.clone(), &report)? {
-            Ok(maps) => maps,
-            Err(failure) => return Ok(Status::failed(&failure)),
-        },
+        (None, Some(chosen)) => measured_maps(args, chosen, name, files.clone(), &report)?,
     };
     let exported = match blocks.is_empty() {
         true => ExportedTensors::default(),
@@ -142,7 +139,7 @@ fn measured_maps(
     model: String,
     files: Rc<dyn Files>,
     report: &Report,
-) -> Result<Result<Vec<MapDump>>> {
+) -> Result<Vec<MapDump>> {
     let (corpus, text) = measure::text(&args.text, &args.model, report.protocol.rows)?;
     same("text", &text.sha256(), report.corpus.sha256.as_deref())?;
     let job = Job {
@@ -156,7 +153,7 @@ fn measured_maps(
     let training = job.training;
     let events = run::measure(job, files, text);
     let DriveOutcome { maps, failure, .. } = drive(events, &training);
-    Ok(failure.map_or(Ok(maps), Err))
+    failure.map_or(Ok(maps), Err)
 }
 
 fn same(what: &str, found: &str, reported: Option<&str>) -> Result<()> {

@@ -22,6 +22,8 @@ pub(super) struct ReportFile {
     /// A partial report that does not yet hold more than the earlier one.
     beside: Option<PathBuf>,
     written: Option<Instant>,
+    /// Whether the file holds a report of this measurement.
+    has_replaced: bool,
     /// Whether there are results that were not written yet.
     is_behind: bool,
     has_failed: bool,
@@ -38,7 +40,7 @@ impl ReportFile {
             Destination::File(path) => held(path),
             Destination::Standard | Destination::Stream(_) => None,
         };
-        Ok(Self { place, held, beside: None, written: None, is_behind: false, has_failed: false })
+        Ok(Self { place, held, beside: None, written: None, has_replaced: false, is_behind: false, has_failed: false })
     }
 
     pub(super) fn place(&self) -> &Destination {
@@ -53,8 +55,10 @@ impl ReportFile {
         let is_wanted = self.is_behind && is_due;
         let (Some(report), Destination::File(_), true) = (report, &self.place, is_wanted) else { return };
         let json = report.to_json();
-        let written = if self.may_replace(report) {
-            self.place.write(json.as_bytes()).map(|()| self.held = None)
+        // Weights that come in parts may turn out to be damaged, and all results with them.
+        let is_certain = self.held.is_none() || !report.model.sha256_claimed;
+        let written = if self.may_replace(report) && is_certain {
+            self.place.write(json.as_bytes()).map(|()| (self.held, self.has_replaced) = (None, true))
         } else {
             self.write_beside(json.as_bytes()).map(drop)
         };
@@ -82,14 +86,21 @@ impl ReportFile {
         let Destination::File(path) = &self.place else { return Ok(()) };
         let file = path.display().to_string();
         if results_in(report) == 0 {
-            // What was written beside came from damaged weights.
-            self.beside.take().map(fs::remove_file);
+            self.withdraw();
             tell(&format!("straightedge: {file}: left as it was, since this measurement ended without a result"));
             return Ok(());
         }
         let place = self.write_beside(json.as_bytes())?.display().to_string();
         let why = "it holds more than this measurement, which ended early".into();
         Err(Error::ResultElsewhere { file, why, place })
+    }
+
+    /// Deletes what was written of a measurement without results: they came from damaged weights.
+    pub(super) fn withdraw(&mut self) {
+        self.beside.take().map(fs::remove_file);
+        if let (Destination::File(path), true, None) = (&self.place, self.has_replaced, self.held) {
+            let _ = fs::remove_file(path);
+        }
     }
 
     /// Writes beside the earlier report, to the same file every time.
@@ -125,39 +136,103 @@ fn results_in(report: &Report) -> usize {
 mod tests {
     use straightedge::event::{CurveEvent, Recorder};
     use straightedge::job::Protocol;
-    use straightedge::report::{AppInfo, BlockReport, CurvePoint, Header, ProtocolInfo};
+    use straightedge::report::{AppInfo, BlockReport, CurvePoint, Header, ModelInfo, ProtocolInfo};
 
     use super::*;
 
+    /// A place in the temporary folder, and the events of a measurement that are recorded and received there.
+    struct Scene {
+        path: PathBuf,
+        file: ReportFile,
+        recorder: Recorder,
+    }
+
+    impl Scene {
+        fn new(name: &str, earlier: Option<&Report>, is_claimed: bool) -> Self {
+            let path = std::env::temp_dir().join(format!("straightedge-{name}-{}.json", std::process::id()));
+            let _ = fs::remove_file(&path);
+            if let Some(earlier) = earlier {
+                fs::write(&path, earlier.to_json()).expect("an earlier report");
+            }
+            let file = ReportFile::of(&path).expect("a place");
+            let mut scene = Self { path, file, recorder: Recorder::default() };
+            scene.receive(Event::Started(Box::new(Header {
+                app: AppInfo::this(),
+                model: ModelInfo { sha256_claimed: is_claimed, ..ModelInfo::default() },
+                corpus: Default::default(),
+                protocol: ProtocolInfo::new(&Protocol::default(), 10, 2, 0.0),
+                device: Default::default(),
+                ordered: Default::default(),
+            })));
+            scene
+        }
+
+        /// Receives an event; returns the results that the file holds then.
+        fn receive(&mut self, event: Event) -> Option<usize> {
+            self.recorder.record(&event);
+            self.file.receive(&event, self.recorder.report());
+            held(&self.path)
+        }
+
+        fn report(&self) -> &Report {
+            self.recorder.report().expect("a report")
+        }
+
+        fn a_second_passes(&mut self) {
+            self.file.written = Instant::now().checked_sub(INTERVAL);
+        }
+    }
+
+    fn block(block: usize) -> Event {
+        Event::Block(Box::new(BlockReport { block, ..BlockReport::default() }))
+    }
+
+    fn step() -> Event {
+        let point = CurvePoint { step: 1, value: None };
+        Event::Curve(CurveEvent { block: 1, curve: "heal_linear".into(), point })
+    }
+
     #[test]
     fn a_result_within_a_second_of_the_last_is_written_with_a_later_event() {
-        let path = std::env::temp_dir().join(format!("straightedge-behind-{}.json", std::process::id()));
-        let mut file = ReportFile::of(&path).expect("a place");
-        let mut recorder = Recorder::default();
-        let mut receive = |file: &mut ReportFile, event: Event| {
-            recorder.record(&event);
-            file.receive(&event, recorder.report());
-            held(&path)
-        };
-        let block = |block| Event::Block(Box::new(BlockReport { block, ..BlockReport::default() }));
-        let point = CurvePoint { step: 1, value: None };
-        let step = || Event::Curve(CurveEvent { block: 1, curve: "heal_linear".into(), point });
-        let header = Header {
-            app: AppInfo::this(),
-            model: Default::default(),
-            corpus: Default::default(),
-            protocol: ProtocolInfo::new(&Protocol::default(), 10, 2, 0.0),
-            device: Default::default(),
-            ordered: Default::default(),
-        };
-        assert_eq!(receive(&mut file, Event::Started(Box::new(header))), None);
-        assert_eq!(receive(&mut file, block(0)), Some(1));
-        assert_eq!(receive(&mut file, block(1)), Some(1), "too soon");
-        assert_eq!(receive(&mut file, step()), Some(1), "still");
-        file.written = Instant::now().checked_sub(INTERVAL);
-        assert_eq!(receive(&mut file, step()), Some(2), "any event will do");
-        file.written = Instant::now().checked_sub(INTERVAL);
-        fs::remove_file(&path).expect("a report");
-        assert_eq!(receive(&mut file, step()), None, "nothing is new");
+        let mut scene = Scene::new("behind", None, false);
+        assert_eq!(held(&scene.path), None);
+        assert_eq!(scene.receive(block(0)), Some(1));
+        assert_eq!(scene.receive(block(1)), Some(1), "too soon");
+        assert_eq!(scene.receive(step()), Some(1), "still");
+        scene.a_second_passes();
+        assert_eq!(scene.receive(step()), Some(2), "any event will do");
+        scene.a_second_passes();
+        fs::remove_file(&scene.path).expect("a report");
+        assert_eq!(scene.receive(step()), None, "nothing is new");
+    }
+
+    #[test]
+    fn weights_that_may_be_damaged_take_no_earlier_report_along() {
+        let mut earlier = Scene::new("earlier", None, false);
+        earlier.receive(block(0));
+        let earlier = earlier.report().clone();
+        for is_claimed in [true, false] {
+            let mut scene = Scene::new("claimed", Some(&earlier), is_claimed);
+            scene.receive(block(0));
+            scene.a_second_passes();
+            let then = scene.receive(block(1));
+            assert_eq!(then, Some(if is_claimed { 1 } else { 2 }), "one more than before");
+            let beside = scene.file.beside.clone().expect("the first block was written beside");
+            assert_eq!(held(&beside), Some(if is_claimed { 2 } else { 1 }));
+            let (mut ended, left) = (scene.report().clone(), scene.path);
+            if is_claimed {
+                ended.blocks.clear();
+            }
+            scene.file.finish(&ended).expect("it is written");
+            assert_eq!((held(&left), beside.exists()), (Some(if is_claimed { 1 } else { 2 }), false));
+        }
+    }
+
+    #[test]
+    fn what_came_from_damaged_weights_is_withdrawn() {
+        let mut scene = Scene::new("withdrawn", None, true);
+        assert_eq!(scene.receive(block(0)), Some(1));
+        scene.file.withdraw();
+        assert!(!scene.path.exists());
     }
 }

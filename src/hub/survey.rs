@@ -109,6 +109,8 @@ fn is_about_the_network(error: &Error) -> bool {
             | Error::HashMismatch { .. }
             | Error::StorageFull { .. }
             | Error::UnreadableFile { .. }
+            | Error::NoRoom { .. }
+            | Error::Evicted { .. }
             | Error::UnwritableFile { .. }
     )
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::error::Error;
 use crate::event::{Event, MapDump};
 use crate::report::{Header, Report};
 use crate::solve::AffineMap;
@@ -58,6 +59,8 @@ impl MapCache {
             Event::Started(header) if !self.measured.as_ref().is_some_and(|known| known.is_continued_by(header)) => {
                 *self = Self { measured: Some(Report::from(Header::clone(header))), maps: BTreeMap::new() };
             }
+            // Maps of damaged weights.
+            Event::Failed(Error::HashMismatch { .. }) => *self = Self::default(),
             Event::Map(map) if self.measured.is_some() && map.healed.is_none() => self.keep(map),
             _ => {}
         }
@@ -114,6 +117,12 @@ mod tests {
         assert_eq!(found.iter().map(|(block, _)| *block).collect::<Vec<_>>(), [0, 1]);
         assert!(kept.of(&header("a"), &[0, 2]).is_none() && kept.of(&header("b"), &[0]).is_none());
         assert_eq!(kept.of(&header("a"), &[]).map(|maps| maps.len()), Some(0));
+        let (found, expected) = (String::new(), String::new());
+        let damaged = Error::HashMismatch { file: "w".into(), kind: "SHA-256".into(), found, expected };
+        kept.receive(&Event::Failed(Error::Cancelled));
+        assert!(kept.of(&header("a"), &[0, 1]).is_some());
+        kept.receive(&Event::Failed(damaged));
+        assert!(kept.of(&header("a"), &[0]).is_none(), "maps of damaged weights");
         kept.receive(&started("b"));
         assert!(kept.of(&header("a"), &[0]).is_none() && kept.of(&header("b"), &[0]).is_none());
     }

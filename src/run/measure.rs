@@ -130,15 +130,27 @@ impl Prepared {
         if self.config.architecture.needs_bos() && !self.job.protocol.bos {
             out.warn(Warning::new(&WarningKind::NoBos));
         }
-        let swept = self.sweep(&pass, &weights).await?;
-        let ppl = swept.ppl;
-        if heals {
-            self.heal(&pass, swept).await?;
-        }
-        if let Some(resume) = pass.resume {
+        let measured = self.sweep_and_heal(&pass, &weights, heals).await;
+        // A state of damaged weights is none to go on from.
+        let is_over = matches!(measured, Ok(_) | Err(Error::HashMismatch { .. }));
+        if let Some(resume) = pass.resume.filter(|_| is_over) {
             resume.clear();
         }
-        pass.finish(ppl).await;
+        pass.finish(measured?).await;
         Ok(())
+    }
+
+    async fn sweep_and_heal<B: Backend>(
+        &self,
+        pass: &Pass<'_, B>,
+        weights: &Weights,
+        heals: bool,
+    ) -> Result<Option<f64>> {
+        let swept = self.sweep(pass, weights).await?;
+        let ppl = swept.ppl;
+        if heals {
+            self.heal(pass, swept).await?;
+        }
+        Ok(ppl)
     }
 }

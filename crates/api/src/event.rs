@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::continuation::{Opening, Step};
 use crate::error::Error;
 use crate::report::{
-    BlockReport, CurvePoint, Header, HealedTogether, LayerReport, OrderStep, Report, Seconds, Warning,
+    BlockReport, CurvePoint, Header, HealedTogether, LayerReport, ModelInfo, OrderStep, Report, Seconds, Warning,
 };
 use crate::trace::Span;
 
@@ -305,7 +305,9 @@ impl Recorder {
         let mut report = match self.report.take() {
             Some(known) if known.is_continued_by(header) => {
                 let ordered = known.ordered.as_ref().map(|ordered| ordered.and(&header.ordered));
-                Report { partial: true, device: header.device.clone(), ordered, ..known }
+                let sha256_claimed = known.model.sha256_claimed || header.model.sha256_claimed;
+                let model = ModelInfo { sha256_claimed, ..known.model };
+                Report { partial: true, device: header.device.clone(), ordered, model, ..known }
             }
             _ => Report { date: self.date.clone(), ..Report::from(header.clone()) },
         };
@@ -421,9 +423,18 @@ mod tests {
 
     fn header() -> Header {
         let protocol = crate::report::ProtocolInfo::new(&Default::default(), 10, 2, 0.0);
-        let (model, corpus, device) = Default::default();
-        let ordered = Default::default();
+        let (model, corpus, device, ordered) = Default::default();
         Header { app: crate::report::AppInfo::this(), model, corpus, protocol, device, ordered }
+    }
+
+    #[test]
+    fn a_hash_is_claimed_if_that_of_any_part_of_the_report_was() {
+        let mut recorder = Recorder::default();
+        for (sha256_claimed, then) in [(false, false), (true, true), (false, true)] {
+            let model = ModelInfo { sha256_claimed, ..Default::default() };
+            recorder.record(&Event::Started(Box::new(Header { model, ..header() })));
+            assert_eq!(recorder.report().map(|report| report.model.sha256_claimed), Some(then));
+        }
     }
 
     #[test]

@@ -119,6 +119,23 @@ mod tests {
     }
 
     #[test]
+    fn a_column_without_nulls_has_no_levels() {
+        let schema = parse_message_type("message schema { REQUIRED BYTE_ARRAY text (STRING); }").expect("a schema");
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            let properties = WriterProperties::builder().set_writer_version(version).build();
+            let mut writer =
+                SerializedFileWriter::new(Vec::new(), schema.clone().into(), properties.into()).expect("a writer");
+            let mut group = writer.next_row_group().expect("a group");
+            let mut column = group.next_column().expect("a column").expect("one column");
+            let values = ["a", "", "b"].map(ByteArray::from);
+            column.typed::<ByteArrayType>().write_batch(&values, None, None).expect("texts");
+            column.close().expect("texts");
+            group.close().expect("a group");
+            assert_eq!(texts(&writer.into_inner().expect("a file"), "text"), Ok("ab".into()));
+        }
+    }
+
+    #[test]
     fn damaged_files_and_other_columns_are_refused_with_a_reason() {
         let rows: Vec<Option<&[u8]>> = vec![Some(b"a line\n"); 200];
         let file = table(&rows, 100);

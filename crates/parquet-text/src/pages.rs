@@ -143,7 +143,8 @@ impl<'p> Page<'p> {
             let [nulls, lists] = header.levels.map(|bytes| usize::try_from(bytes).ok());
             let ends = nulls.zip(lists).and_then(|(nulls, lists)| Some((lists, lists.checked_add(nulls)?)));
             let (start, end) = ends.filter(|(_, end)| *end <= stored.len()).ok_or_else(longer)?;
-            let present = present(&stored[start..end], highest_level, header.values as u64)?;
+            let levels = &stored[start..end];
+            let present = present(levels, highest_level, header.values as u64)?;
             let values = &stored[end..];
             let values = if header.is_compressed { decompress(chunk, values)? } else { values.into() };
             return Ok(Self { values, start: 0, present });
@@ -190,6 +191,9 @@ impl<'p> Page<'p> {
 
 /// How many of `count` values are present: those with the highest level.
 fn present(levels: &[u8], highest_level: u32, count: u64) -> Result<u64> {
+    if highest_level == 0 {
+        return Ok(count);
+    }
     let mut present = 0;
     let width = u32::BITS - highest_level.leading_zeros();
     runs(levels, width, count, &mut |level, times| {

@@ -58,7 +58,13 @@ fn measured(order: &Order, path: &Path) -> Result<Report> {
     let DriveOutcome { report, failure, .. } =
         drive_with_listener(run::measure_inputs(job, inputs), &training, &mut receive);
     let has_results = |report: &&Report| !report.partial || !report.blocks.is_empty();
-    let written = report.as_ref().filter(has_results).map_or(Ok(()), |report| file.finish(report));
+    let written = match report.as_ref().filter(has_results) {
+        Some(report) => file.finish(report),
+        None => {
+            file.withdraw();
+            Ok(())
+        }
+    };
     if let Some(failure) = failure {
         written.unwrap_or_else(|error| complain(&error));
         return Err(failure);

@@ -156,7 +156,7 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
     async fn close(&mut self, sweep: &Sweep<'a, B>, measuring: &mut Measuring<'_, 'a, B>) -> Result<()> {
         for visit in std::mem::take(&mut self.measured) {
             self.next = visit.visit.index + 1;
-            sweep.close(visit, measuring).await?;
+            sweep.close(visit, measuring).await.inspect_err(|_| self.saves = false)?;
             self.save(sweep, measuring).await?;
         }
         Ok(())

@@ -8,6 +8,7 @@ use crate::chart::plot::Plot;
 use crate::text::cell::Cell;
 use crate::text::controls::{CONTROLS, Named};
 use crate::text::engine;
+use crate::text::probes::t as probes;
 use crate::text::t;
 
 /// Fields in the table of controls.
@@ -48,7 +49,7 @@ fn table(report: &Report) -> Grid {
     };
     let (rows, over_seeds) = report.blocks.iter().flat_map(of_block).unzip();
     let head = [t().block, t().control].into_iter().chain(SHOWN.map(Field::label)).map(String::from).collect();
-    Grid { head, rows }.and(t().over_seeds, over_seeds)
+    Grid { head, rows }.and(probes().over_seeds, over_seeds)
 }
 
 fn row(block: &BlockReport, name: &str, cells: [Cell; 4]) -> Vec<Cell> {

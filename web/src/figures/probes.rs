@@ -136,7 +136,7 @@ fn table(report: &Report) -> Grid {
         ]),
         rows,
     };
-    grid.and(t().over_seeds, over_seeds)
+    grid.and(probes().over_seeds, over_seeds)
 }
 
 fn row(block: &BlockReport, name: &str, probe: &ProbeReport) -> Vec<Cell> {

@@ -245,7 +245,6 @@ catalogue! {
     layer: "Layer",
     rank_n: "Rank {rank}",
     probe: "Probe",
-    over_seeds: "sd over seeds",
     control: "Control",
     r2: "R²",
     parameters: "Parameters",

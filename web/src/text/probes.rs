@@ -17,6 +17,7 @@ catalogue! {
     probe_more: "{steps} steps",
     probe_fact: "{probe}: Pearson r = {r} over {n} blocks, median gain {median}, largest {most}.",
     loss_healed: "ΔPPL, healed",
+    over_seeds: "sd over seeds",
     probe_healed: "{probe}, healed",
     conjunction_figure: "Conjunction index",
     conjunction_caption: "How much the effect of one half of the inputs depends on the other half: 0 for any affine map.",

@@ -4,6 +4,8 @@
 mod companion;
 mod sources;
 
+use std::collections::BTreeMap;
+
 use futures::FutureExt;
 
 use crate::backend::Backend;
@@ -100,16 +102,21 @@ impl<'a, B: Backend> Controls<'a, B> {
         let Some(block) = &visit.block else { return Ok(()) };
         self.meter.go();
         self.first_position(visit, solved).await?;
+        let mut seeds: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
         for at in 0..self.drawn.len() {
             let seed = self.drawn[at].seed;
             let fitted = self.shuffled(visit, &block.ffn, seed).await;
-            self.put_drawn(SHUFFLED, (at, fitted), solved).await?;
+            self.put_drawn(SHUFFLED, (at, fitted), solved, &mut seeds).await?;
             let fitted = self.reinit_block(visit, seed).await;
-            self.put_drawn(REINIT_BLOCK, (at, fitted), solved).await?;
+            self.put_drawn(REINIT_BLOCK, (at, fitted), solved, &mut seeds).await?;
             let fitted = self.reinit_model(visit.index, at).await;
-            self.put_drawn(REINIT_MODEL, (at, fitted), solved).await?;
+            self.put_drawn(REINIT_MODEL, (at, fitted), solved, &mut seeds).await?;
             let fitted = self.gaussian(visit.index, (&block.ffn, at), solved).await;
-            self.put_drawn(GAUSSIAN, (at, fitted), solved).await?;
+            self.put_drawn(GAUSSIAN, (at, fitted), solved, &mut seeds).await?;
+        }
+        if self.drawn.len() > 1 {
+            solved.report.seeds.append(&mut seeds);
+            self.pass.out.emit(Event::Block(Box::new(solved.report.clone()))).await;
         }
         if self.feed.as_ref().is_some_and(|feed| visit.index < feed.blocks) {
             self.cross_feed(visit.index, &block.ffn, solved).await?;
@@ -251,12 +258,13 @@ impl<'a, B: Backend> Controls<'a, B> {
         ControlFit::new(self.pass, &self.meter, index, folds, protocol)
     }
 
-    /// Stores the scores of a drawn control, or only its R² if the seed at `at` is not the first.
+    /// Stores the scores of a drawn control, if the seed at `at` is the first, and adds its R² to those of all seeds.
     async fn put_drawn(
         &self,
         control: &str,
         (at, fitted): (usize, Result<ControlScore>),
         solved: &mut SolvedBlock<B::Tensor>,
+        seeds: &mut BTreeMap<String, Vec<Option<f64>>>,
     ) -> Result<()> {
         let r2 = match at {
             0 => {
@@ -265,10 +273,7 @@ impl<'a, B: Backend> Controls<'a, B> {
             }
             _ => self.finite(control, fitted)?.report.r2_lin,
         };
-        if self.drawn.len() > 1 {
-            solved.report.seeds.entry(format!("r2_lin_{control}")).or_default().push(r2);
-            self.pass.out.emit(Event::Block(Box::new(solved.report.clone()))).await;
-        }
+        seeds.entry(format!("r2_lin_{control}")).or_default().push(r2);
         Ok(())
     }
 

@@ -2,10 +2,12 @@
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use straightedge_api::error::Error;
 use straightedge_api::report::Report;
 use straightedge_web::comparison::Key;
 use straightedge_web::comparison::overlay::KeptMeasurement;
 use straightedge_web::history::{KeptResult, MOST_BYTES, StoredResult, exported, sorted, surplus};
+use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::{Provenance, Run};
 use straightedge_web::state::views::View;
 use straightedge_web::text::history::t as h;
@@ -94,7 +96,21 @@ impl Session {
                 _ => show_after_reload(None),
             });
             self.write_result();
+            self.delete_damaged();
         });
+    }
+
+    /// Deletes what was kept of a measurement whose weights turned out to be damaged.
+    fn delete_damaged(self) {
+        let damaged = self.run.with_untracked(|run| {
+            let is_damaged = matches!(run.phase(), Phase::Failed(Error::HashMismatch { .. }));
+            run.origin().filter(|_| is_damaged && run.blocks().is_empty())
+        });
+        if let Some((known, id)) = self.history.current.get_value()
+            && damaged == Some(known)
+        {
+            self.delete_kept(id);
+        }
     }
 
     /// Writes the measurement shown; a change while it is being written is written afterwards.
@@ -124,7 +140,7 @@ impl Session {
     async fn write_now(self) {
         let Some(store) = self.history.store.get_untracked() else { return };
         let found = self.run.with_untracked(|run| Some((run.origin()?, run.report()?.clone())));
-        let Some((origin, report)) = found else { return };
+        let Some((origin, report)) = found.filter(|(_, report)| !report.blocks.is_empty()) else { return };
         let Ok(json) = serde_json::to_string(&report) else { return };
         let id = self.key_of(origin);
         let (entry, deleted) = self.history.entries.with_untracked(|entries| {
