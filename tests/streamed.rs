@@ -103,7 +103,7 @@ fn damage_that_shows_at_the_end_takes_along_what_was_measured_of_it() {
         false
     };
     let (report, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &plant);
-    assert!(matches!(&failure, Some(Error::HashMismatch { file, .. }) if file == WEIGHTS), "{failure:?}");
+    assert!(matches!(&failure, Some(Error::DamagedWeights { file, .. }) if file == WEIGHTS), "{failure:?}");
     assert!(report.partial && report.blocks.is_empty(), "what came from damaged weights is no result");
     assert!(!state.exists(), "nor is it a state to go on from");
     let (report, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &|_| false);
@@ -132,7 +132,9 @@ fn a_file_that_is_verified_in_the_meantime_is_the_same_model() {
     };
     let (rest, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &hear);
     assert_eq!(failure, None, "its state is of this measurement");
-    assert!(!rest.model.sha256_claimed, "now the whole file was compared");
+    assert!(rest.model.sha256_claimed, "its first blocks came before the whole file was compared");
     assert!(begun.is_continued_by(&header.take().expect("a header")), "an earlier report is continued");
+    let anew = measured(Rc::new(of_hub(&mirror, &cache)), None, &|_| false).0;
+    assert!(!anew.model.sha256_claimed, "now it was");
     assert_eq!(numbers(rest), numbers(undisturbed));
 }

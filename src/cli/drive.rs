@@ -88,7 +88,7 @@ pub(super) fn drive_with_listener(
             Event::Map(map) => maps.push(*map),
             Event::Span(span) => spans.push(span),
             Event::Failed(error) => {
-                if matches!(error, Error::HashMismatch { .. }) {
+                if matches!(error, Error::DamagedWeights { .. }) {
                     maps.clear();
                 }
                 failure = Some(error);

@@ -132,7 +132,7 @@ fn healed_blocks(maps: &MapsFile, learned: &str) -> Result<Blocks> {
     Ok(Blocks::of(blocks))
 }
 
-/// Measures the maps again, with the report's protocol and text. The inner error is why the measurement ended early.
+/// Measures the maps again, with the report's protocol and text.
 fn measured_maps(
     args: &ExportArgs,
     blocks: &Blocks,

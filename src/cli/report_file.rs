@@ -56,7 +56,8 @@ impl ReportFile {
         let (Some(report), Destination::File(_), true) = (report, &self.place, is_wanted) else { return };
         let json = report.to_json();
         // Weights that come in parts may turn out to be damaged, and all results with them.
-        let is_certain = self.held.is_none() || !report.model.sha256_claimed;
+        let has_feed = report.ordered.as_ref().is_some_and(|ordered| ordered.feed.is_some());
+        let is_certain = self.held.is_none() || !(report.model.sha256_claimed || has_feed);
         let written = if self.may_replace(report) && is_certain {
             self.place.write(json.as_bytes()).map(|()| (self.held, self.has_replaced) = (None, true))
         } else {
@@ -80,7 +81,9 @@ impl ReportFile {
         let json = report.to_json();
         if self.may_replace(report) {
             let kept = self.place.keep(json.as_bytes());
-            self.beside.take().map(fs::remove_file);
+            if kept.is_ok() {
+                self.beside.take().map(fs::remove_file);
+            }
             return kept;
         }
         let Destination::File(path) = &self.place else { return Ok(()) };

@@ -98,8 +98,8 @@ impl HubFiles {
         for (key, ranges) in plan.ranges {
             let Brought::Damaged(damaged) = self.bring(&key, &ranges, &mut meter).await? else { continue };
             // A damaged copy has been deleted, but what was read of it is in results.
-            if self.trusted.borrow().contains(&key.path) {
-                return Err(damaged);
+            if self.trusted.borrow_mut().remove(&key.path) {
+                return Err(damaged.of_used_weights());
             }
             // All of it is fetched again, because only a whole file has a hash.
             if let Brought::Damaged(again) = self.bring(&key, &vec![0..key.size], &mut meter).await? {

@@ -107,6 +107,7 @@ fn is_about_the_network(error: &Error) -> bool {
             | Error::HubMissing { .. }
             | Error::NotTheFile { .. }
             | Error::HashMismatch { .. }
+            | Error::DamagedWeights { .. }
             | Error::StorageFull { .. }
             | Error::UnreadableFile { .. }
             | Error::NoRoom { .. }

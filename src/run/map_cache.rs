@@ -60,7 +60,7 @@ impl MapCache {
                 *self = Self { measured: Some(Report::from(Header::clone(header))), maps: BTreeMap::new() };
             }
             // Maps of damaged weights.
-            Event::Failed(Error::HashMismatch { .. }) => *self = Self::default(),
+            Event::Failed(Error::DamagedWeights { .. }) => *self = Self::default(),
             Event::Map(map) if self.measured.is_some() && map.healed.is_none() => self.keep(map),
             _ => {}
         }
@@ -118,7 +118,7 @@ mod tests {
         assert!(kept.of(&header("a"), &[0, 2]).is_none() && kept.of(&header("b"), &[0]).is_none());
         assert_eq!(kept.of(&header("a"), &[]).map(|maps| maps.len()), Some(0));
         let (found, expected) = (String::new(), String::new());
-        let damaged = Error::HashMismatch { file: "w".into(), kind: "SHA-256".into(), found, expected };
+        let damaged = Error::DamagedWeights { file: "w".into(), kind: "SHA-256".into(), found, expected };
         kept.receive(&Event::Failed(Error::Cancelled));
         assert!(kept.of(&header("a"), &[0, 1]).is_some());
         kept.receive(&Event::Failed(damaged));

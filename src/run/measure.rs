@@ -104,6 +104,7 @@ async fn fit_rows<B: Backend>(
         keeps_maps: false,
         resume: None,
         key: String::new(),
+        claimed: false,
         seconds: Cell::new(Seconds { load: load.seconds(), ..Seconds::default() }),
     };
     pass.explain_missing_intervals();
@@ -123,8 +124,10 @@ impl Prepared {
         if heals && self.config.causal {
             memory::check_model(&self.config, &weights)?;
         }
-        let header = self.header(backend, &weights, out).await?;
-        let pass = Pass { key: self.key(&header), ..self.pass(backend, out) };
+        let mut header = self.header(backend, &weights, out).await?;
+        let key = self.key(&header);
+        header.model.sha256_claimed |= sweep::is_claimed(self.resume.as_deref(), &key);
+        let pass = Pass { key, claimed: header.model.sha256_claimed, ..self.pass(backend, out) };
         out.emit(Event::Started(Box::new(header))).await;
         pass.explain_missing_intervals();
         if self.config.architecture.needs_bos() && !self.job.protocol.bos {
@@ -132,7 +135,7 @@ impl Prepared {
         }
         let measured = self.sweep_and_heal(&pass, &weights, heals).await;
         // A state of damaged weights is none to go on from.
-        let is_over = matches!(measured, Ok(_) | Err(Error::HashMismatch { .. }));
+        let is_over = matches!(measured, Ok(_) | Err(Error::DamagedWeights { .. }));
         if let Some(resume) = pass.resume.filter(|_| is_over) {
             resume.clear();
         }

@@ -31,6 +31,8 @@ pub(super) struct Pass<'a, B> {
     /// Storage for the sweep's state, saved under `key`.
     pub(super) resume: Option<&'a dyn Resume>,
     pub(super) key: String,
+    /// Whether the weights were not compared with their hash.
+    pub(super) claimed: bool,
     pub(super) seconds: Cell<Seconds>,
 }
 

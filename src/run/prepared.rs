@@ -200,6 +200,7 @@ impl Prepared {
             keeps_maps: self.job.measures.contains(&Measure::Heal),
             resume: self.resume.as_deref(),
             key: String::new(),
+            claimed: false,
             seconds: Cell::new(Seconds { tokenize: self.tokenize, ..Seconds::default() }),
         }
     }

@@ -21,7 +21,7 @@ pub trait Resume {
     /// Starts writing a state, which replaces the previous one when committed.
     fn save(&self) -> io::Result<Box<dyn Save + '_>>;
 
-    /// Deletes the state once the measurement is complete.
+    /// Deletes the state once the measurement is complete, or its weights turned out to be damaged.
     fn clear(&self);
 }
 

@@ -56,13 +56,13 @@ pub(crate) fn put(folder: Option<&Path>, dist: &Path) -> Result<()> {
 
 /// Entries of the reports that the index does not name: those that people have added to the folder.
 fn contributed(folder: &Path, index: &Index) -> Result<Vec<Entry>> {
-    let known: Vec<&str> =
-        index.models.iter().filter_map(|entry| Some(entry.measured.as_ref()?.report.as_str())).collect();
+    // A model of the list that failed may have left a report of its finished blocks.
+    let known: Vec<String> = index.models.iter().map(|entry| format!("{}.json", entry.slug)).collect();
     let Ok(files) = fs::read_dir(folder) else { return Ok(Vec::new()) };
     let mut names = Vec::new();
     for file in files {
         let name = file?.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".json") && name != INDEX && !known.contains(&name.as_str()) {
+        if name.ends_with(".json") && name != INDEX && !known.contains(&name) {
             names.push(name);
         }
     }

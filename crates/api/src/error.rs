@@ -393,6 +393,17 @@ sentences! {
             expected: String,
         } =
             "{file}: damaged in transit ({kind} {found}, but the hub lists {expected}); it was discarded, download it again",
+        /// Weights with another hash than the hub lists, of which values were used before all had arrived.
+        DamagedWeights {
+            file: String,
+            /// The kind of hash.
+            kind: String,
+            /// Hash of the download.
+            found: String,
+            /// Hash in the listing.
+            expected: String,
+        } =
+            "{file}: damaged in transit ({kind} {found}, but the hub lists {expected}); what was measured of it is discarded, start again to fetch it anew",
         /// No storage left for downloads.
         StorageFull { why: String } = "storage: full ({why}); delete what you no longer need",
         /// A browser without storage for this page: a private window, or a page that is not served over https.
@@ -403,3 +414,14 @@ sentences! {
 }
 
 impl std::error::Error for Error {}
+
+impl Error {
+    /// A wrong hash of weights of which values were used before it could be compared.
+    #[must_use]
+    pub fn of_used_weights(self) -> Self {
+        match self {
+            Self::HashMismatch { file, kind, found, expected } => Self::DamagedWeights { file, kind, found, expected },
+            other => other,
+        }
+    }
+}

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::continuation::{Opening, Step};
 use crate::error::Error;
+pub use crate::progress::{Progress, ProgressPair, Stage};
 use crate::report::{
     BlockReport, CurvePoint, Header, HealedTogether, LayerReport, ModelInfo, OrderStep, Report, Seconds, Warning,
 };
@@ -54,7 +55,7 @@ pub enum Event {
     Waiting(Wait),
     /// The measurement is complete.
     Finished(Outcome),
-    /// The measurement ended early; what came before stays valid.
+    /// The measurement ended early; what came before stays valid, unless it came from [`Error::DamagedWeights`].
     Failed(Error),
 }
 
@@ -111,132 +112,6 @@ pub struct Outcome {
     pub peak_memory: Option<u64>,
 }
 
-/// Progress of one stage.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Progress {
-    /// The stage.
-    pub stage: Stage,
-    /// Amount done, in the stage's unit.
-    pub done: u64,
-    /// Total amount.
-    pub total: u64,
-    /// Seconds since the stage began.
-    pub seconds: f64,
-}
-
-impl Progress {
-    /// Amount per second; `None` before there is any.
-    pub fn rate(&self) -> Option<f64> {
-        (self.done > 0 && self.seconds > 0.0).then(|| self.done as f64 / self.seconds)
-    }
-
-    /// Seconds left at the current rate.
-    pub fn seconds_left(&self) -> Option<f64> {
-        self.rate().map(|rate| self.total.saturating_sub(self.done) as f64 / rate)
-    }
-
-    /// Share done, 0 to 1.
-    pub fn fraction(&self) -> f64 {
-        if self.total == 0 { 0.0 } else { (self.done as f64 / self.total as f64).min(1.0) }
-    }
-}
-
-/// The progress to show: the rows while they are measured, and a stage that runs concurrently.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ProgressPair {
-    /// The current stage.
-    pub main: Option<Progress>,
-    /// A concurrent, unfinished stage.
-    pub beside: Option<Progress>,
-}
-
-impl ProgressPair {
-    /// Updates from a progress event.
-    pub fn receive(&mut self, progress: Progress) {
-        let measures = self.main.is_some_and(|main| main.stage == Stage::Measure && main.done < main.total);
-        match (measures, progress.stage) {
-            (true, Stage::Measure) => self.main = Some(progress),
-            (true, _) => self.beside = Some(progress).filter(|progress| progress.done < progress.total),
-            (false, _) => *self = Self { main: Some(progress), beside: None },
-        }
-    }
-}
-
-/// The stages, roughly in order of their start; those of a block's measures alternate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stage {
-    /// Downloading missing files.
-    Download,
-    /// Acquiring the device and preparing kernels.
-    Device,
-    /// Reading and uploading weights.
-    Load,
-    /// Hashing the weight files for the report.
-    Hash,
-    /// Tokenising the text.
-    Tokenize,
-    /// Forward passes with accumulation of second moments.
-    Measure,
-    /// Perplexity with blocks replaced.
-    Swap,
-    /// Perplexity with blocks replaced one after another.
-    Greedy,
-    /// Second moments of whole layers.
-    Layers,
-    /// Networks with parts of their inputs masked.
-    Conjunction,
-    /// Training probes of what the affine map misses.
-    Probes,
-    /// Fitting polynomials.
-    Degrees,
-    /// Training affine maps.
-    Baseline,
-    /// Fits under other conditions.
-    Controls,
-    /// Fine-tuning swapped blocks.
-    Heal,
-    /// Continuing a prompt.
-    Continue,
-}
-
-impl Stage {
-    /// The unit of this stage's amounts.
-    pub fn unit(self) -> &'static str {
-        match self {
-            Self::Device => "kernels",
-            Self::Download | Self::Load | Self::Hash | Self::Tokenize => "bytes",
-            Self::Measure | Self::Swap | Self::Layers | Self::Controls => "rows",
-            Self::Greedy | Self::Conjunction => "blocks",
-            Self::Degrees => "fits",
-            Self::Probes | Self::Baseline | Self::Heal => "steps",
-            Self::Continue => "tokens",
-        }
-    }
-
-    /// The stage as a present participle, for display.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Download => "Downloading",
-            Self::Device => "Preparing the device",
-            Self::Load => "Loading weights",
-            Self::Hash => "Hashing weights",
-            Self::Tokenize => "Tokenising",
-            Self::Measure => "Measuring rows",
-            Self::Swap => "Swapping blocks",
-            Self::Greedy => "Replacing block after block",
-            Self::Layers => "Measuring layers",
-            Self::Conjunction => "Silencing inputs",
-            Self::Probes => "Training probes",
-            Self::Degrees => "Fitting polynomials",
-            Self::Baseline => "Training affine maps",
-            Self::Controls => "Measuring controls",
-            Self::Heal => "Healing blocks",
-            Self::Continue => "Continuing the prompt",
-        }
-    }
-}
-
 /// Builds the report from the events as they arrive.
 ///
 /// A second measurement of the same model, text and protocol extends the report.
@@ -248,12 +123,14 @@ pub struct Recorder {
     early_warnings: Vec<Warning>,
     /// Times of earlier measurements, and of the current one so far.
     seconds: (Seconds, Seconds),
+    /// The report before this measurement, unless its weights may be the damaged ones.
+    before: Option<Report>,
 }
 
 impl Recorder {
     /// A recorder that extends a report.
     pub fn resume(report: Report) -> Self {
-        Self { report: Some(report), ..Self::default() }
+        Self { before: Some(report.clone()), report: Some(report), ..Self::default() }
     }
 
     /// The same for a measurement that begins at a [`crate::date`]: the engine has no calendar.
@@ -285,11 +162,8 @@ impl Recorder {
             (Event::Warning(warning), Some(report)) => insert_warning(&mut report.warnings, warning),
             (Event::Warning(warning), None) => self.early_warnings.push(warning.clone()),
             // Weights are verified once all have arrived; earlier results came from damaged ones.
-            (Event::Failed(Error::HashMismatch { .. }), Some(report)) => {
-                report.blocks.clear();
-                report.layers.clear();
-                report.orders.clear();
-                report.healed_together.clear();
+            (Event::Failed(Error::DamagedWeights { .. }), Some(report)) => {
+                *report = self.before.take().unwrap_or_else(|| report.without_results());
             }
             (Event::Finished(outcome), Some(report)) => {
                 report.ppl = outcome.ppl.or(report.ppl);
@@ -305,6 +179,7 @@ impl Recorder {
         let mut report = match self.report.take() {
             Some(known) if known.is_continued_by(header) => {
                 let ordered = known.ordered.as_ref().map(|ordered| ordered.and(&header.ordered));
+                self.before.take_if(|before| before.model.sha256_claimed);
                 let sha256_claimed = known.model.sha256_claimed || header.model.sha256_claimed;
                 let model = ModelInfo { sha256_claimed, ..known.model };
                 Report { partial: true, device: header.device.clone(), ordered, model, ..known }
@@ -441,32 +316,28 @@ mod tests {
     fn what_was_measured_of_damaged_weights_is_dropped_and_of_others_kept() {
         let lost = Error::Cancelled;
         let [file, kind, found, expected] = ["w", "SHA-256", "a", "b"].map(String::from);
-        let damaged = Error::HashMismatch { file, kind, found, expected };
-        for (error, kept) in [(lost, 1), (damaged, 0)] {
-            let mut recorder = Recorder::default();
-            recorder.record(&Event::Started(Box::new(header())));
-            recorder.record(&Event::Block(Box::new(BlockReport { block: 3, ..BlockReport::default() })));
-            recorder.record(&Event::Failed(error.clone()));
-            assert_eq!(recorder.report().map(|report| report.blocks.len()), Some(kept), "{error}");
-        }
-    }
-
-    #[test]
-    fn rows_are_shown_as_long_as_they_are_measured_and_others_beside_them() {
-        let progress = |stage, done| Progress { stage, done, total: 4, seconds: 1.0 };
-        let (rows, weights) = (|done| progress(Stage::Measure, done), |done| progress(Stage::Load, done));
-        let mut standing = ProgressPair::default();
-        let mut told = |next| {
-            standing.receive(next);
-            (standing.main, standing.beside)
+        let damaged = Error::DamagedWeights { file, kind, found, expected };
+        let block = |block| Event::Block(Box::new(BlockReport { block, ..BlockReport::default() }));
+        let earlier = |sha256_claimed| {
+            let mut report = Report::from(header());
+            report.model.sha256_claimed = sha256_claimed;
+            report.blocks.push(BlockReport { block: 1, ..BlockReport::default() });
+            Recorder::resume(report)
         };
-        assert_eq!(told(weights(1)), (Some(weights(1)), None));
-        assert_eq!(told(rows(0)), (Some(rows(0)), None));
-        assert_eq!(told(weights(2)), (Some(rows(0)), Some(weights(2))));
-        assert_eq!(told(rows(3)), (Some(rows(3)), Some(weights(2))));
-        assert_eq!(told(weights(4)), (Some(rows(3)), None), "what is over is shown no longer");
-        assert_eq!(told(rows(4)), (Some(rows(4)), None));
-        assert_eq!(told(progress(Stage::Swap, 1)), (Some(progress(Stage::Swap, 1)), None), "rows are over too");
+        let none = Recorder::default;
+        for (mut recorder, error, kept) in [
+            (none(), &lost, &[3][..]),
+            (none(), &damaged, &[]),
+            (earlier(false), &damaged, &[1]),
+            (earlier(true), &damaged, &[]),
+            (earlier(true), &lost, &[1, 3]),
+        ] {
+            recorder.record(&Event::Started(Box::new(header())));
+            recorder.record(&block(3));
+            recorder.record(&Event::Failed(error.clone()));
+            let report = recorder.report().expect("a report");
+            assert_eq!(report.blocks.iter().map(|block| block.block).collect::<Vec<_>>(), kept, "{error}");
+        }
     }
 
     #[test]
@@ -488,13 +359,5 @@ mod tests {
         recorder.record(&finished(second));
         let both = Seconds { load: 2.0, forward: 8.0, swap: 5.0, probes: 30.0, total: 49.0, ..Seconds::default() };
         assert_eq!(recorder.report().map(|report| report.seconds), Some(both));
-    }
-
-    #[test]
-    fn time_left_follows_the_rate() {
-        let progress = Progress { stage: Stage::Measure, done: 25, total: 100, seconds: 5.0 };
-        assert_eq!(progress.seconds_left(), Some(15.0));
-        let begun = Progress { done: 0, ..progress };
-        assert_eq!(begun.seconds_left(), None);
     }
 }

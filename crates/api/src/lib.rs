@@ -23,6 +23,7 @@ pub mod message;
 pub mod paired;
 pub mod precision;
 pub mod probes;
+pub mod progress;
 pub mod published;
 pub mod recorded_texts;
 pub mod report;

@@ -140,6 +140,16 @@ impl Report {
     }
 }
 
+impl Report {
+    /// The same before anything was measured.
+    #[must_use]
+    pub fn without_results(&self) -> Self {
+        let Self { app, model, corpus, protocol, device, ordered, date, .. } = self.clone();
+        let ordered = ordered.unwrap_or_default();
+        Self { date, ..Self::from(Header { app, model, corpus, protocol, device, ordered }) }
+    }
+}
+
 impl From<Header> for Report {
     /// A partial report without blocks yet.
     fn from(header: Header) -> Self {

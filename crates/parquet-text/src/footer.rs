@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use crate::Result;
-use crate::thrift::{Found, walk};
+use crate::thrift::{Found, Result, walk};
 
 /// Letters at both ends of a file.
 const MAGIC: &[u8] = b"PAR1";

@@ -15,9 +15,7 @@ mod thrift;
 
 use crate::footer::{Chunk, Column};
 use crate::pages::Texts;
-
-/// A result with the reason of a refusal, as a clause.
-type Result<T> = std::result::Result<T, String>;
+use crate::thrift::Result;
 
 /// Rows that a file may claim besides those of its length: nulls take next to no bytes, but time.
 const MOST_ROWS: u64 = 1 << 20;
@@ -45,7 +43,7 @@ pub fn texts(file: &[u8], column: &str) -> Result<String> {
     Ok(texts.joined)
 }
 
-/// Refuses groups of rows that share their pages: each would be read again.
+/// Refuses groups of rows that claim more pages than there are: those that they share would be read again and again.
 fn disjoint(chunks: &[Chunk], length: usize) -> Result<()> {
     let claimed = chunks.iter().fold(0usize, |bytes, chunk| bytes.saturating_add(chunk.pages.len()));
     if claimed > length { Err("its groups of rows share their pages".into()) } else { Ok(()) }

@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::Result;
 use crate::footer::Chunk;
 use crate::runs::runs;
-use crate::thrift::{Found, walk};
+use crate::thrift::{Found, Result, walk};
 
 /// Most bytes that one byte of Snappy's data decompresses to: a copy of 64 bytes takes three.
 const EXPANSION: usize = 22;

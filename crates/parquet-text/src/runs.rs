@@ -1,7 +1,6 @@
 //! Parquet's hybrid of run lengths and packed bits, in which it writes levels and places in a dictionary.
 
-use crate::Result;
-use crate::thrift::varint;
+use crate::thrift::{Result, varint};
 
 /// Calls `take` with each of `count` values of `width` bits, and how often it follows itself.
 ///

@@ -1,6 +1,7 @@
 //! Thrift's compact form, in which Parquet writes its metadata: a walk over all fields of a structure.
 
-use crate::Result;
+/// A result with the reason of a refusal, as a clause.
+pub(crate) type Result<T> = std::result::Result<T, String>;
 
 /// Most structures and lists within each other; Parquet's own have eight.
 const DEEPEST: usize = 32;

@@ -25,8 +25,8 @@ mod visit;
 
 pub(super) use captured_rows::of_rows;
 pub(super) use layers::LayerMeasure;
-pub(super) use resume::adopt;
 pub use resume::standing;
+pub(super) use resume::{adopt, is_claimed};
 pub(super) use rows::{Batch, Cut, Reading, fold_batches};
 pub(super) use source::Source;
 pub use spill::ScratchFile;

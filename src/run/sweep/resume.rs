@@ -26,6 +26,8 @@ use crate::solve::AffineMap;
 struct StateHeader {
     /// Identifies the measurement.
     key: String,
+    /// Whether the weights so far were not compared with their hash.
+    claimed: bool,
     /// The block whose rows follow.
     next: usize,
     /// Blocks of the model.
@@ -79,6 +81,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let shape = |kept: &StoredRows<_>| (kept.rows(), kept.cols());
         let contents = StateHeader {
             key: self.pass.key.clone(),
+            claimed: self.pass.claimed,
             next,
             of: self.source.checkpoint.config().num_hidden_layers,
             batch_rows: self.source.reading.batch_rows,
@@ -205,6 +208,12 @@ pub(in crate::run) fn adopt(resume: Option<&dyn Resume>) -> Option<usize> {
     let contents = contents(&mut *resume?.open().ok()??).ok()?;
     autotune::adopt(&contents.kernels);
     Some(contents.batch_rows)
+}
+
+/// Whether the saved sweep that `key` identifies has used weights that were not compared with their hash.
+pub(in crate::run) fn is_claimed(resume: Option<&dyn Resume>, key: &str) -> bool {
+    let saved = || contents(&mut *resume?.open().ok()??).ok();
+    saved().is_some_and(|contents| contents.key == key && contents.claimed)
 }
 
 /// The next block of a saved sweep, and the model's number of blocks.

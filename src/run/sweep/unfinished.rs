@@ -181,9 +181,10 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
     }
 }
 
-/// A failure as a value, so that what runs beside the failed work comes to its end; a cancellation ends both at once.
+/// A failure as a value, so that what runs beside the failed work comes to its end. A cancellation ends both at once, and
+/// so do damaged weights, of which nothing is kept.
 pub(super) fn unless_cancelled<T>(found: Result<T>) -> Result<Result<T>> {
-    if matches!(found, Err(Error::Cancelled)) { found.map(Ok) } else { Ok(found) }
+    if matches!(found, Err(Error::Cancelled | Error::DamagedWeights { .. })) { found.map(Ok) } else { Ok(found) }
 }
 
 /// How many blocks may be solved while the rows of the next one run.

@@ -119,7 +119,7 @@ fields! {
     ControlR2LinScalar = Line::listed("blocks[].controls.NAME.r2_lin_scalar", 6, "The same as r2_lin_scalar, of a control");
     ControlR2FeatureMedian = Line::listed("blocks[].controls.NAME.r2_feature_median", 6, "The same as r2_feature_median, of a control");
     ControlEffectiveRank = Line::listed("blocks[].controls.NAME.effective_rank", 6, "The same as effective_rank, of a control");
-    Seeds = Line::listed("blocks[].seeds.NAME", 5, "What is random, for each of several seeds: `gain_` with the name of a probe, or `r2_lin_` with that of a drawn control (section 6); optional");
+    Seeds = Line::listed("blocks[].seeds.NAME", 5, "What is random, for each of several seeds: `gain_` with the name of a probe, or `r2_lin_` with that of a drawn control; optional");
     HealDeltaPpl = Line::listed("blocks[].heal.NAME.delta_ppl", 4, "Change of held-out perplexity after healing of `linear`, of `linear_adam`, of `original` or of a probe").higher(LessLinear);
     HealDeltaPplBefore = Line::listed("blocks[].heal.NAME.delta_ppl_before", 4, "The same before healing").higher(LessLinear);
     HealSteps = Line::listed("blocks[].heal.NAME.steps", 4, "Training steps").tolerance(NO_RESULT);

@@ -96,14 +96,13 @@ impl Session {
                 _ => show_after_reload(None),
             });
             self.write_result();
-            self.delete_damaged();
         });
     }
 
     /// Deletes what was kept of a measurement whose weights turned out to be damaged.
-    fn delete_damaged(self) {
+    pub(super) fn delete_damaged(self) {
         let damaged = self.run.with_untracked(|run| {
-            let is_damaged = matches!(run.phase(), Phase::Failed(Error::HashMismatch { .. }));
+            let is_damaged = matches!(run.phase(), Phase::Failed(Error::DamagedWeights { .. }));
             run.origin().filter(|_| is_damaged && run.blocks().is_empty())
         });
         if let Some((known, id)) = self.history.current.get_value()
@@ -115,10 +114,7 @@ impl Session {
 
     /// Writes the measurement shown; a change while it is being written is written afterwards.
     fn write_result(self) {
-        let is_own = self.run.with_untracked(|run| {
-            !run.is_untouched() && *run.provenance() == Provenance::Here && !run.blocks().is_empty()
-        });
-        if !is_own {
+        if !self.run.with_untracked(is_own) {
             return;
         }
         if self.history.writing.get_value().0 {
@@ -139,8 +135,8 @@ impl Session {
 
     async fn write_now(self) {
         let Some(store) = self.history.store.get_untracked() else { return };
-        let found = self.run.with_untracked(|run| Some((run.origin()?, run.report()?.clone())));
-        let Some((origin, report)) = found.filter(|(_, report)| !report.blocks.is_empty()) else { return };
+        let found = self.run.with_untracked(|run| Some((run.origin()?, run.report().filter(|_| is_own(run))?.clone())));
+        let Some((origin, report)) = found else { return };
         let Ok(json) = serde_json::to_string(&report) else { return };
         let id = self.key_of(origin);
         let (entry, deleted) = self.history.entries.with_untracked(|entries| {
@@ -303,4 +299,9 @@ fn show_after_reload(id: Option<&str>) {
         Some(id) => storage.set_item(SHOWN, id),
         None => storage.remove_item(SHOWN),
     };
+}
+
+/// Whether a measurement of this page has results.
+fn is_own(run: &Run) -> bool {
+    !run.is_untouched() && *run.provenance() == Provenance::Here && !run.blocks().is_empty()
 }

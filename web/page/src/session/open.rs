@@ -68,6 +68,7 @@ impl Session {
         }
         self.receive_preview(reply);
         self.run.update(|run| run.receive(reply));
+        self.delete_damaged();
         self.show_replaced();
         self.continuation.update(|continuation| continuation.receive(reply));
         match reply {
