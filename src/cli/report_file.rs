@@ -139,7 +139,9 @@ fn results_in(report: &Report) -> usize {
 mod tests {
     use straightedge::event::{CurveEvent, Recorder};
     use straightedge::job::Protocol;
-    use straightedge::report::{AppInfo, BlockReport, CurvePoint, Header, ModelInfo, ProtocolInfo};
+    use straightedge::report::{
+        AppInfo, BlockReport, CurvePoint, Header, ModelInfo, Ordered, OtherInput, ProtocolInfo,
+    };
 
     use super::*;
 
@@ -152,6 +154,10 @@ mod tests {
 
     impl Scene {
         fn new(name: &str, earlier: Option<&Report>, is_claimed: bool) -> Self {
+            Self::of(name, earlier, (is_claimed, false))
+        }
+
+        fn of(name: &str, earlier: Option<&Report>, (is_claimed, is_fed): (bool, bool)) -> Self {
             let path = std::env::temp_dir().join(format!("straightedge-{name}-{}.json", std::process::id()));
             let _ = fs::remove_file(&path);
             if let Some(earlier) = earlier {
@@ -165,7 +171,7 @@ mod tests {
                 corpus: Default::default(),
                 protocol: ProtocolInfo::new(&Protocol::default(), 10, 2, 0.0),
                 device: Default::default(),
-                ordered: Default::default(),
+                ordered: Ordered { feed: is_fed.then(OtherInput::default), ..Ordered::default() },
             })));
             scene
         }
@@ -214,8 +220,9 @@ mod tests {
         let mut earlier = Scene::new("earlier", None, false);
         earlier.receive(block(0));
         let earlier = earlier.report().clone();
-        for is_claimed in [true, false] {
-            let mut scene = Scene::new("claimed", Some(&earlier), is_claimed);
+        for [is_claimed, is_fed] in [[true, false], [false, true], [false, false]] {
+            let mut scene = Scene::of("claimed", Some(&earlier), (is_claimed, is_fed));
+            let is_claimed = is_claimed || is_fed;
             scene.receive(block(0));
             scene.a_second_passes();
             let then = scene.receive(block(1));

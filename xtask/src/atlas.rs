@@ -56,18 +56,29 @@ pub(crate) fn put(folder: Option<&Path>, dist: &Path) -> Result<()> {
 
 /// Entries of the reports that the index does not name: those that people have added to the folder.
 fn contributed(folder: &Path, index: &Index) -> Result<Vec<Entry>> {
-    // A model of the list that failed may have left a report of its finished blocks.
-    let known: Vec<String> = index.models.iter().map(|entry| format!("{}.json", entry.slug)).collect();
+    let is_known = |name: &str| {
+        // A model of the list that failed may have left a report of its finished blocks.
+        let is_left = |entry: &Entry| entry.slug == name.trim_end_matches(".json") && is_partial(&folder.join(name));
+        index.models.iter().any(|entry| match &entry.measured {
+            Some(measured) => measured.report == name,
+            None => is_left(entry),
+        })
+    };
     let Ok(files) = fs::read_dir(folder) else { return Ok(Vec::new()) };
     let mut names = Vec::new();
     for file in files {
         let name = file?.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".json") && name != INDEX && !known.contains(&name) {
+        if name.ends_with(".json") && name != INDEX && !is_known(&name) {
             names.push(name);
         }
     }
     names.sort();
     names.into_iter().map(|name| entry(folder, name)).collect()
+}
+
+fn is_partial(path: &Path) -> bool {
+    let json = fs::read_to_string(path).unwrap_or_default();
+    Report::from_json("", &json).is_ok_and(|report| report.partial)
 }
 
 /// The entry of an added report, whose file is named after the model and the text.
@@ -143,6 +154,12 @@ mod tests {
             report[field] = value;
             report.to_string()
         };
+        fs::write(atlas.join("two.json"), changed("partial", true.into())).expect("a file");
+        put(Some(&atlas), &dist).expect("what a failed model has left is passed over");
+        assert!(there("two.json").is_none());
+        fs::write(atlas.join("two.json"), added.to_string()).expect("a file");
+        put(Some(&atlas), &dist).expect("a complete one is somebody's");
+        assert!(there("two.json").is_some());
         for (name, content) in [
             ("cut.json", "{".into()),
             ("not a name.json", added.to_string()),

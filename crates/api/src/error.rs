@@ -403,7 +403,7 @@ sentences! {
             /// Hash in the listing.
             expected: String,
         } =
-            "{file}: damaged in transit ({kind} {found}, but the hub lists {expected}); what was measured of it is discarded, start again to fetch it anew",
+            "{file}: damaged in transit ({kind} {found}, but the hub lists {expected}); this measurement is discarded, start again to fetch it anew",
         /// No storage left for downloads.
         StorageFull { why: String } = "storage: full ({why}); delete what you no longer need",
         /// A browser without storage for this page: a private window, or a page that is not served over https.

@@ -179,7 +179,9 @@ impl Recorder {
         let mut report = match self.report.take() {
             Some(known) if known.is_continued_by(header) => {
                 let ordered = known.ordered.as_ref().map(|ordered| ordered.and(&header.ordered));
-                self.before.take_if(|before| before.model.sha256_claimed);
+                // Of a model that fed the controls, the hash is always claimed.
+                let is_fed = |before: &Report| before.ordered.as_ref().is_some_and(|ordered| ordered.feed.is_some());
+                self.before.take_if(|before| before.model.sha256_claimed || is_fed(before));
                 let sha256_claimed = known.model.sha256_claimed || header.model.sha256_claimed;
                 let model = ModelInfo { sha256_claimed, ..known.model };
                 Report { partial: true, device: header.device.clone(), ordered, model, ..known }
@@ -254,6 +256,7 @@ fn extend_curve(blocks: &mut [BlockReport], event: &CurveEvent) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::{Ordered, OtherInput};
 
     #[test]
     fn blocks_stay_in_order_and_later_ones_replace_earlier_ones() {
@@ -318,6 +321,13 @@ mod tests {
         let [file, kind, found, expected] = ["w", "SHA-256", "a", "b"].map(String::from);
         let damaged = Error::DamagedWeights { file, kind, found, expected };
         let block = |block| Event::Block(Box::new(BlockReport { block, ..BlockReport::default() }));
+        let fed = || {
+            let mut report = Report::from(header());
+            let id = OtherInput { id: "f".into(), ..OtherInput::default() };
+            report.ordered = Some(Ordered { feed: Some(id), ..Ordered::default() });
+            report.blocks.push(BlockReport { block: 1, ..BlockReport::default() });
+            Recorder::resume(report)
+        };
         let earlier = |sha256_claimed| {
             let mut report = Report::from(header());
             report.model.sha256_claimed = sha256_claimed;
@@ -330,6 +340,7 @@ mod tests {
             (none(), &damaged, &[]),
             (earlier(false), &damaged, &[1]),
             (earlier(true), &damaged, &[]),
+            (fed(), &damaged, &[]),
             (earlier(true), &lost, &[1, 3]),
         ] {
             recorder.record(&Event::Started(Box::new(header())));

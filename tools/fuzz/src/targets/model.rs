@@ -86,7 +86,7 @@ pub(super) fn notes(input: &[u8]) -> Result<(), Refusal> {
 }
 
 pub(super) fn state_seeds() -> Vec<Vec<u8>> {
-    let header = json!({"key": "k", "next": 1, "of": 4, "batch_rows": 64, "kernels": "", "blocks": [], "layers": [],
+    let header = json!({"key": "k", "claimed": false, "next": 1, "of": 4, "batch_rows": 64, "kernels": "", "blocks": [], "layers": [],
         "warnings": [], "stream": [[64, 8]], "forks": []})
     .to_string()
     .into_bytes();

@@ -108,6 +108,7 @@ impl Session {
         if let Some((known, id)) = self.history.current.get_value()
             && damaged == Some(known)
         {
+            self.history.current.set_value(None);
             self.delete_kept(id);
         }
     }
