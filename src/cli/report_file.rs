@@ -81,9 +81,9 @@ impl ReportFile {
         let json = report.to_json();
         if self.may_replace(report) {
             let kept = self.place.keep(json.as_bytes());
-            if kept.is_ok() {
-                self.beside.take().map(fs::remove_file);
-            }
+            // What is beside is the last copy in a file, if there was room for it.
+            let is_over = |beside: &mut PathBuf| kept.is_ok() || held(beside).is_none_or(|results| results == 0);
+            self.beside.take_if(is_over).map(fs::remove_file);
             return kept;
         }
         let Destination::File(path) = &self.place else { return Ok(()) };
