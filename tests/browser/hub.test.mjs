@@ -9,7 +9,6 @@ import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 
 import { App, FIXTURES, visit } from './driver.mjs';
-import { impatient } from './shims.mjs';
 
 const FAMILIES = ['gpt2', 'gpt_neox', 'llama', 'bert'];
 const SMALL = { 'text-select': 'tales:1', rows: 640, 'seq-len': 32, backend: 'cpu' };
@@ -121,20 +120,6 @@ visit('WikiText-2 comes from the hub, is counted beforehand once it is here, and
   assert.equal(report.blocks.length, 4);
   await app.told('extent', /enough for the 640 rows/);
   app.faults.length = 0;
-});
-
-visit('a reader of tables that never comes is given up, and asked for again', {
-  webgpu: false, mirror: withText(PARAGRAPHS), shim: impatient(200),
-}, async (app) => {
-  await app.hub('test/tiny');
-  await app.choose({ rows: 640, 'seq-len': 32, backend: 'cpu' });
-  await app.page.context().route('**/table.wasm*', () => {});
-  await app.run();
-  assert.equal(await app.ended(), 'failed');
-  assert.match(await app.error(), /table\.wasm did not arrive as it was built \(.*time/);
-  await app.page.context().unroute('**/table.wasm*');
-  assert.equal((await app.measure()).blocks.length, 4);
-  app.faults.length = 0; // The browser may report the request that was given up.
 });
 
 /** Faults: kind, affected file, and the error shown. */
