@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::rc::Rc;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -83,6 +83,14 @@ impl Scene {
     fn snapshot(&self, program: &Program) -> PathBuf {
         let commit = program.files.revision().expect("a commit");
         self.folder.join("hub/models--a--b/snapshots").join(commit).join(WEIGHTS)
+    }
+
+    /// The command line's measurement of the model.
+    fn measured(&self) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_straightedge"));
+        command.args(["measure", "a/b", "--backend", "cpu", "--corpus", "puzzles"]);
+        command.env("HF_ENDPOINT", self.mirror.url()).env("HF_HOME", &self.folder).env("HF_HUB_OFFLINE", "0");
+        command.env_remove("HF_HUB_CACHE").output().expect("the program runs")
     }
 
     /// Fails unless a program reads every byte as the hub has it.
@@ -238,14 +246,7 @@ fn a_verified_file_that_cannot_be_used_stays_and_a_link_out_of_the_cache_is_dele
 fn a_hostile_refusal_is_one_short_line_without_control_characters() {
     let scene = Scene::new("refused", None);
     scene.mirror.faults().add("hostile-refusal::1000".parse().expect("a fault"));
-    let refused = Command::new(env!("CARGO_BIN_EXE_straightedge"))
-        .args(["measure", "a/b", "--backend", "cpu", "--corpus", "puzzles"])
-        .env("HF_ENDPOINT", scene.mirror.url())
-        .env("HF_HOME", &scene.folder)
-        .env("HF_HUB_OFFLINE", "0")
-        .env_remove("HF_HUB_CACHE")
-        .output()
-        .expect("the program runs");
+    let refused = scene.measured();
     let said = String::from_utf8(refused.stderr).expect("text");
     let line = said.strip_suffix('\n').expect("a line");
     assert!(
@@ -283,14 +284,7 @@ fn a_hostile_configuration_is_told_in_lines_of_ours() {
     let scene = Scene::new("hostile-config", None);
     let config = format!(r#"{{"model_type": "x\nstraightedge: all is well\u202e{}"}}"#, "y".repeat(5000));
     fs::write(scene.folder.join("mirror/a/b").join(CONFIG), config).expect("a file");
-    let output = Command::new(env!("CARGO_BIN_EXE_straightedge"))
-        .args(["measure", "a/b", "--backend", "cpu", "--corpus", "puzzles"])
-        .env("HF_ENDPOINT", scene.mirror.url())
-        .env("HF_HOME", &scene.folder)
-        .env("HF_HUB_OFFLINE", "0")
-        .env_remove("HF_HUB_CACHE")
-        .output()
-        .expect("the program runs");
+    let output = scene.measured();
     let said = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(2), "{said:?}");
     assert!(said.matches("all is well").count() >= 2, "the preview and the error name the value: {said:?}");
