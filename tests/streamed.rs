@@ -139,3 +139,31 @@ fn a_file_that_is_verified_in_the_meantime_is_the_same_model() {
     assert!(!anew.model.sha256_claimed, "now it was");
     assert_eq!(numbers(rest), numbers(undisturbed));
 }
+
+#[test]
+fn a_state_of_weights_that_were_found_to_be_damaged_elsewhere_is_refused() {
+    let (mirror, folder) = (mirror(), fresh("elsewhere"));
+    let (cache, state) = (folder.join("hub"), folder.join("state"));
+    let resume = || Some(Rc::new(ResumeFile(state.clone())) as Rc<dyn Resume>);
+    let is_planted = Cell::new(false);
+    let stop = |event: &Event| {
+        if matches!(event, Event::Started(_)) && !is_planted.replace(true) {
+            mirror.faults().add(format!("flipped:{WEIGHTS}:1").parse().expect("a fault"));
+        }
+        matches!(event, Event::Span(span) if span.lane == Lane::Forks && span.block == Some(1))
+    };
+    let (begun, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &stop);
+    assert!(state.is_file() && begun.model.sha256_claimed, "{failure:?}, {} blocks", begun.blocks.len());
+    let (files, told) = (of_hub(&mirror, &cache), Rc::new(Cell::new(0)));
+    let heard = told.clone();
+    files.listen(Rc::new(move |event| {
+        let is_told = matches!(&event, Event::Warning(warning) if warning.code == "discarded" && warning.text.starts_with(WEIGHTS));
+        heard.set(heard.get() + usize::from(is_told));
+    }));
+    let size = files.repo().files[WEIGHTS].size;
+    block_on(files.prepare(&[(WEIGHTS.into(), 0..size)])).expect("all of it, fetched again");
+    assert_eq!(told.get(), 1, "whoever finds the damage is told what it means");
+    let (report, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &|_| false);
+    let is_told = matches!(&failure, Some(Error::MalformedState { why, .. }) if why.contains("were damaged"));
+    assert!(is_told && report.blocks.is_empty(), "{failure:?}");
+}

@@ -240,7 +240,17 @@ impl DiskStore {
         {
             gone(&blob, fs::remove_file(&blob))?;
         }
-        gone(&snapshot, fs::remove_file(&snapshot))
+        gone(&snapshot, fs::remove_file(&snapshot))?;
+        // Written after the deletion, which makes room for it.
+        let note = self.beside(file, "discarded");
+        let written = fs::create_dir_all(note.parent().unwrap_or(&self.own));
+        let written = written.and_then(|()| fs::write(&note, (self.discarded_now(file) + 1).to_string()));
+        written.map_err(|error| unwritable(&note, &error))
+    }
+
+    fn discarded_now(&self, file: &FileKey) -> u64 {
+        let note = fs::read_to_string(self.beside(file, "discarded"));
+        note.ok().and_then(|note| note.parse().ok()).unwrap_or_default()
     }
 
     /// Writes the commit of a branch to the cache's refs, now that a file of it is complete.
@@ -420,6 +430,10 @@ impl Store for DiskStore {
     fn is_verified(&self, file: &FileKey) -> bool {
         let note = fs::read_to_string(self.beside(file, "verified")).ok();
         note.is_some() && note == self.stamp(file)
+    }
+
+    fn discarded<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, u64> {
+        Box::pin(async move { self.discarded_now(file) })
     }
 
     fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {

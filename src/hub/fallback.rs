@@ -147,6 +147,10 @@ impl Store for Fallback {
         self.first.unlock(file);
     }
 
+    fn discarded<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, u64> {
+        self.first.discarded(file)
+    }
+
     fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move {
             self.memory.forget(file).await?;

@@ -14,7 +14,8 @@ use super::plan::{self, Ranges};
 use super::repo::FileKey;
 use super::repo::Repo;
 use crate::error::{Error, Result};
-use crate::report::Warning;
+use crate::event::Event;
+use crate::report::{Warning, WarningKind};
 use crate::weights::{FilePart, Files, Listener, is_weight_file};
 
 /// Most bytes of a file that is read whole: all but the weights.
@@ -100,6 +101,10 @@ impl HubFiles {
             // A damaged copy has been deleted, but what was read of it is in results.
             if self.trusted.borrow_mut().remove(&key.path) {
                 return Err(damaged.of_used_weights());
+            }
+            if is_weight_file(&key.path) {
+                let file = key.path.clone();
+                self.hub.tell(Event::Warning(Warning::new(&WarningKind::Discarded { file })));
             }
             // All of it is fetched again, because only a whole file has a hash.
             if let Brought::Damaged(again) = self.bring(&key, &vec![0..key.size], &mut meter).await? {
@@ -238,6 +243,15 @@ impl Files for HubFiles {
             match self.hub.verify(&key).await {
                 Err(Error::HashMismatch { .. }) => Ok(()),
                 verified => verified,
+            }
+        })
+    }
+
+    fn discarded<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, u64> {
+        Box::pin(async move {
+            match self.repo.key(file) {
+                Some(key) => self.hub.store().discarded(&key).await,
+                None => 0,
             }
         })
     }

@@ -50,7 +50,12 @@ pub trait Store {
     /// Registers the callback for the store's own events, such as warnings.
     fn listen(&self, _listener: Listener) {}
 
-    /// Deletes all that is stored of a damaged file.
+    /// How many stored copies of a file were deleted as damaged, by any program.
+    fn discarded<'a>(&'a self, _file: &'a FileKey) -> LocalBoxFuture<'a, u64> {
+        Box::pin(async { 0 })
+    }
+
+    /// Deletes all that is stored of a damaged file; counts in [`Store::discarded`] if the store is durable.
     fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>>;
 
     /// The last value of [`Store::remember`] for an id, for use without a network; `None` if there is none.

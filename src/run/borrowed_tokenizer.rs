@@ -49,6 +49,10 @@ impl Files for BorrowedTokenizer {
         self.source(file).doubt(file)
     }
 
+    fn discarded<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, u64> {
+        self.source(file).discarded(file)
+    }
+
     fn listen(&self, listener: Listener) {
         self.model.listen(listener.clone());
         self.tokenizer.listen(listener);

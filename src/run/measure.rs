@@ -105,6 +105,7 @@ async fn fit_rows<B: Backend>(
         resume: None,
         key: String::new(),
         claimed: false,
+        discarded: 0,
         seconds: Cell::new(Seconds { load: load.seconds(), ..Seconds::default() }),
     };
     pass.explain_missing_intervals();
@@ -127,13 +128,18 @@ impl Prepared {
         let mut header = self.header(backend, &weights, out).await?;
         let key = self.key(&header);
         header.model.sha256_claimed |= sweep::is_claimed(self.resume.as_deref(), &key);
-        let pass = Pass { key, claimed: header.model.sha256_claimed, ..self.pass(backend, out) };
+        let (claimed, discarded) = (header.model.sha256_claimed, weights.discarded().await);
+        let pass = Pass { key, claimed, discarded, ..self.pass(backend, out) };
         out.emit(Event::Started(Box::new(header))).await;
         pass.explain_missing_intervals();
         if self.config.architecture.needs_bos() && !self.job.protocol.bos {
             out.warn(Warning::new(&WarningKind::NoBos));
         }
         let measured = self.sweep_and_heal(&pass, &weights, heals).await;
+        // Another program may have found what was stored before to be damaged.
+        if claimed && weights.discarded().await != discarded {
+            out.warn(Warning::new(&WarningKind::Discarded { file: self.job.model.clone() }));
+        }
         // A state of damaged weights is none to go on from.
         let is_over = matches!(measured, Ok(_) | Err(Error::DamagedWeights { .. }));
         if let Some(resume) = pass.resume.filter(|_| is_over) {

@@ -33,6 +33,8 @@ pub(super) struct Pass<'a, B> {
     pub(super) key: String,
     /// Whether the weights were not compared with their hash.
     pub(super) claimed: bool,
+    /// Copies of the weights that were discarded as damaged before the measurement began.
+    pub(super) discarded: u64,
     pub(super) seconds: Cell<Seconds>,
 }
 

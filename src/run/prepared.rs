@@ -201,6 +201,7 @@ impl Prepared {
             resume: self.resume.as_deref(),
             key: String::new(),
             claimed: false,
+            discarded: 0,
             seconds: Cell::new(Seconds { tokenize: self.tokenize, ..Seconds::default() }),
         }
     }

@@ -44,6 +44,11 @@ pub trait Files {
         Box::pin(async { Ok(()) })
     }
 
+    /// How many copies of a file the source has discarded as damaged so far.
+    fn discarded<'a>(&'a self, _file: &'a str) -> LocalBoxFuture<'a, u64> {
+        Box::pin(async { 0 })
+    }
+
     /// Sets the listener for events of this source; a local source has none.
     fn listen(&self, _listener: Listener) {}
 

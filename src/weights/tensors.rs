@@ -295,6 +295,15 @@ impl Weights {
         self.sizes.keys().all(|file| self.files.is_verified(file))
     }
 
+    /// How many copies of the files their source has discarded as damaged so far.
+    pub async fn discarded(&self) -> u64 {
+        let mut copies = 0u64;
+        for file in self.sizes.keys() {
+            copies = copies.saturating_add(self.files.discarded(file).await);
+        }
+        copies
+    }
+
     async fn file_sha256(&self, file: &str, size: u64, on_bytes: &dyn Fn(u64)) -> Result<String> {
         let mut digest = Digest::default();
         for start in (0..size).step_by(PIECE) {

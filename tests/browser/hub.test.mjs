@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 
 import { App, FIXTURES, visit } from './driver.mjs';
+import { impatient, unanswered } from './shims.mjs';
 
 const FAMILIES = ['gpt2', 'gpt_neox', 'llama', 'bert'];
 const SMALL = { 'text-select': 'tales:1', rows: 640, 'seq-len': 32, backend: 'cpu' };
@@ -120,6 +121,17 @@ visit('WikiText-2 comes from the hub, is counted beforehand once it is here, and
   assert.equal(report.blocks.length, 4);
   await app.told('extent', /enough for the 640 rows/);
   app.faults.length = 0;
+});
+
+visit('a reader of tables that never comes is given up, and the next measurement asks for it again', {
+  webgpu: false, mirror: withText(PARAGRAPHS), shim: `${impatient(60)};${unanswered('table.wasm')}`,
+}, async (app) => {
+  await app.hub('test/tiny');
+  await app.choose({ rows: 640, 'seq-len': 32, backend: 'cpu' });
+  await app.run();
+  assert.equal(await app.ended(), 'failed');
+  assert.match(await app.error(), /table\.wasm did not arrive as it was built \(.*time.*\)/);
+  assert.equal((await app.measure()).corpus.id, 'wikitext-2-test');
 });
 
 /** Faults: kind, affected file, and the error shown. */

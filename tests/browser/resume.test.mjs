@@ -87,3 +87,26 @@ trial('what could go on is forgotten on request', async () => {
     await app.browser.close();
   }
 });
+
+trial('an extension that was stopped goes on, and what was measured before it stays', async () => {
+  const app = await open({ webgpu: false, query: { ...CHOICE, measures: 'swap' } });
+  try {
+    await app.started();
+    const first = await app.measure();
+    await app.view('controls');
+    const row = await app.element('row-3').evaluate((row) => row.textContent);
+    await app.element('measure-controls').click();
+    await app.page.waitForFunction((row) => document.querySelector('[data-testid=row-3]').textContent !== row, row);
+    await app.element('cancel').click();
+    await app.element('resume').waitFor();
+    await app.page.reload();
+    await app.started();
+    await app.order(app.element('resume'));
+    assert.equal(await app.ended(), 'finished');
+    const { blocks } = await app.report();
+    assert.deepEqual(blocks.map(({ delta_ppl }) => delta_ppl), first.blocks.map(({ delta_ppl }) => delta_ppl));
+    assert.ok(first.blocks.length > 0 && blocks.every(({ controls }) => Object.keys(controls).length > 0));
+  } finally {
+    await app.browser.close();
+  }
+});

@@ -178,3 +178,14 @@ export const impatient = (times) => text((times) => {
   const own = AbortSignal.timeout.bind(AbortSignal);
   AbortSignal.timeout = (milliseconds) => own(milliseconds / times);
 }, times);
+
+/** A browser whose first request for a file is never answered. */
+export const unanswered = (file) => text((file) => {
+  const own = self.fetch.bind(self);
+  let isFirst = true;
+  self.fetch = (address, how) => {
+    if (!isFirst || !String(address).endsWith(file)) return own(address, how);
+    isFirst = false;
+    return new Promise((_, refuse) => { how.signal.addEventListener('abort', () => refuse(how.signal.reason)); });
+  };
+}, file);

@@ -28,6 +28,8 @@ struct StateHeader {
     key: String,
     /// Whether the weights so far were not compared with their hash.
     claimed: bool,
+    /// Copies of the weights that had been discarded as damaged when the measurement began.
+    discarded: u64,
     /// The block whose rows follow.
     next: usize,
     /// Blocks of the model.
@@ -82,6 +84,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let contents = StateHeader {
             key: self.pass.key.clone(),
             claimed: self.pass.claimed,
+            discarded: self.pass.discarded,
             next,
             of: self.source.checkpoint.config().num_hidden_layers,
             batch_rows: self.source.reading.batch_rows,
@@ -178,8 +181,12 @@ impl<'a, B: Backend> Sweep<'a, B> {
 }
 
 impl<B: Backend> Sweep<'_, B> {
-    /// Refuses a state whose rows are not those of this measurement, or that lacks a block.
+    /// Refuses a state of weights that were found to be damaged since, one whose rows are not those of this measurement,
+    /// and one that lacks a block.
     fn check(&self, contents: &StateHeader) -> io::Result<()> {
+        if contents.claimed && contents.discarded != self.pass.discarded {
+            return Err(malformed("the weights that it was measured from were damaged, and were fetched again"));
+        }
         let (config, batches) = (self.source.checkpoint.config(), &self.source.reading.batches);
         let width = config.hidden_size;
         let shape = |batch: &Batch| (self.source.reading.ids(batch).len(), width);

@@ -21,6 +21,16 @@ impl From<Error> for Refusal {
     }
 }
 
+/// Characters of the longest sentence.
+const SENTENCE: usize = 1200;
+
+/// Whether a text that a user reads says something, is not too long, and has no character that changes how it is shown.
+pub fn is_sentence(text: &str) -> bool {
+    !text.trim().is_empty()
+        && text.chars().count() <= SENTENCE
+        && !text.chars().any(|c| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+}
+
 /// A parser.
 #[derive(Debug)]
 pub struct Target {

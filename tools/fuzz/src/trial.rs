@@ -8,11 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 use std::{fmt, fs, process};
 
-use crate::target::{Refusal, Target};
+use crate::target::{Refusal, Target, is_sentence};
 use crate::{memory, own};
 
-/// Characters of the longest sentence.
-const SENTENCE: usize = 1200;
 /// How often an execution over a limit is tried again: the machine may be busy, and another thread take memory.
 const REPEATS: usize = 4;
 /// How often the watchdog looks.
@@ -136,10 +134,7 @@ fn processor_time() -> Duration {
 
 fn judged(target: &Target, outcome: Result<(), Refusal>) -> Result<bool, Failure> {
     let Err(Refusal { kind, sentence }) = outcome else { return Ok(true) };
-    let is_sentence = !sentence.trim().is_empty()
-        && sentence.chars().count() <= SENTENCE
-        && !sentence.chars().any(|c| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'));
-    if !is_sentence {
+    if !is_sentence(&sentence) {
         return Err(Failure::Sentence(sentence));
     }
     if !target.errors.contains(&&*kind) {

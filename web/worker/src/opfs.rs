@@ -27,6 +27,8 @@ const FILES: &str = "files";
 const IDS: &str = "ids";
 /// A note next to the parts of a file whose hash was compared: their [`Kept::stamp`] at that time.
 const VERIFIED: &str = "verified";
+/// A note in the folder of a file's parts: how many copies of it were deleted as damaged.
+const DISCARDED: &str = "discarded";
 
 /// A store on disk.
 pub(super) struct Opfs {
@@ -248,12 +250,23 @@ impl Store for Opfs {
         self.open.borrow().get(file).is_some_and(|kept| kept.verified.get())
     }
 
+    fn discarded<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, u64> {
+        async move {
+            let note = async { self.kept(file).await.ok()?.folder.read(DISCARDED).await };
+            note.await.and_then(|note| str::from_utf8(&note).ok()?.parse().ok()).unwrap_or_default()
+        }
+        .boxed_local()
+    }
+
     fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
         async move {
             close(&*self.kept(file).await?);
+            let discarded = self.discarded(file).await + 1;
             self.open.borrow_mut().remove(file);
-            self.files.make(&repo_name(file)).await?.remove(&escaped(&file.path)).await;
-            Ok(())
+            let repo = self.files.make(&repo_name(file)).await?;
+            repo.remove(&escaped(&file.path)).await;
+            let (_, note) = repo.make(&escaped(&file.path)).await?.create(DISCARDED).await?;
+            note.write(0, discarded.to_string().as_bytes())
         }
         .boxed_local()
     }

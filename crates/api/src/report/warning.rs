@@ -115,6 +115,9 @@ sentences! {
             "storage is full ({why}); the rest is kept in memory and fetched again next time, unless you free some space",
         /// No storage at all.
         NoStorage { why: String } = "{why}; downloads last only as long as this page is open",
+        /// A stored copy of weights with another hash than the hub lists.
+        Discarded { file: String } =
+            "{file}: the stored copy was damaged and is fetched again; what was measured from that copy may be wrong, measure it again",
         /// Weights that the hub converted.
         Converted { name: String, revision: String } =
             "{name} has its weights only in PyTorch's format; using the hub's conversion to safetensors, {revision}",

@@ -17,7 +17,7 @@ use straightedge::job::{Job, Measure};
 use straightedge::weights::read_whole;
 
 use super::made::{f32s, safetensors};
-use crate::target::Refusal;
+use crate::target::{Refusal, is_sentence};
 
 /// Requests after which a client has no end.
 const MOST_REQUESTS: usize = 3000;
@@ -130,7 +130,7 @@ pub(super) fn hub(input: &[u8]) -> Result<(), Refusal> {
     let job = Job { measures: [Measure::Fit, Measure::Swap].into(), ..Job::new("model", "text") };
     let seen = block_on(files.preflight(&job, &room))?;
     for problem in &seen.problems {
-        assert!(!problem.text.trim().is_empty(), "a problem without words");
+        assert!(is_sentence(&problem.text), "a problem that is no sentence: {:?}", problem.text);
     }
     block_on(read_whole(&files, "config.json", "choose another model"))?;
     Ok(())

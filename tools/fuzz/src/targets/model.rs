@@ -86,8 +86,8 @@ pub(super) fn notes(input: &[u8]) -> Result<(), Refusal> {
 }
 
 pub(super) fn state_seeds() -> Vec<Vec<u8>> {
-    let header = json!({"key": "k", "claimed": false, "next": 1, "of": 4, "batch_rows": 64, "kernels": "", "blocks": [], "layers": [],
-        "warnings": [], "stream": [[64, 8]], "forks": []})
+    let header = json!({"key": "k", "claimed": false, "discarded": 0, "next": 1, "of": 4, "batch_rows": 64, "kernels": "", "blocks": [],
+        "layers": [], "warnings": [], "stream": [[64, 8]], "forks": []})
     .to_string()
     .into_bytes();
     vec![[&b"sweep\0\0\x02"[..], &(header.len() as u64).to_le_bytes(), &header, &[0; 64]].concat()]

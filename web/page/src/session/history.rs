@@ -276,16 +276,22 @@ impl Session {
         Some(exported(&results))
     }
 
-    /// Lets a resumed measurement go on in the entry that holds what it had reached.
-    pub(super) fn go_on_in(self, number: u32) {
+    /// Passes on the run in which an unfinished measurement resumes. It goes on in the entry that holds what the measurement
+    /// had reached, and keeps what that entry holds of it.
+    pub(super) fn with_begun(self, number: u32, action: impl FnOnce(Run) + 'static) {
         let unfinished = self.unfinished.get_untracked();
         let known = self.history.entries.with_untracked(|entries| {
             let unfinished = unfinished?;
             Some(entries.as_ref()?.iter().find(|entry| entry.is_of(&unfinished))?.id.clone())
         });
-        if let Some(id) = known {
-            self.history.current.set_value(Some((number, id)));
-        }
+        let Some(id) = known else { return action(Run::start(number, None)) };
+        self.with_kept(id.clone(), move |_, report| {
+            // Something else may have begun while it was read.
+            if !self.run.with_untracked(Run::is_running) {
+                self.history.current.set_value(Some((number, id)));
+                action(Run::received(number, report, Provenance::Here).extend(number));
+            }
+        });
     }
 }
 

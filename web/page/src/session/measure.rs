@@ -96,9 +96,10 @@ impl Session {
             return self.complaint.set(Some(Error::InvalidSetting { field: model, value, hint }));
         }
         let number = self.next_number();
-        self.go_on_in(number);
-        self.begin_run(Run::start(number, None).dated(now()), ordered);
-        self.with_link(|link| link.resume(number, &handles));
+        self.with_begun(number, move |run| {
+            self.begin_run(run.dated(now()), ordered);
+            self.with_link(|link| link.resume(number, &handles));
+        });
     }
 
     /// Deletes the unfinished measurement.
