@@ -27,6 +27,9 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
     let asked = args.asked();
     asked.check()?;
     let place = args.out.as_deref().map(Destination::of).transpose()?;
+    let read = [("--maps", &args.maps), ("--text", &args.text)];
+    let read: Vec<_> = read.into_iter().filter_map(|(name, path)| Some((name, path.as_deref()?))).collect();
+    results::check_unread(&read, &place.iter().map(|place| ("--out", place)).collect::<Vec<_>>())?;
     let (name, files) = measure::model_files_with(&args.model, args.tokenizer.as_deref())?;
     let (job, maps) = match &args.maps {
         Some(path) => (args.job(name, "given maps".into()), MapSource::Given(map_cache(args, path, &files)?)),

@@ -67,6 +67,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
         export::check(&config)?;
     }
     check_vacant(&args.out)?;
+    let folder = Folder::create(&args.out)?;
     let weights = block_on(Weights::open(files.clone()))?;
     // All tensors are read, if only to be copied.
     block_on(weights.prepare(&weights.names().map(str::to_owned).collect::<Vec<_>>()))?;
@@ -85,7 +86,6 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
     };
     let whole = exported.config.as_ref().unwrap_or(&json);
     let config = if removed.is_empty() { whole.clone() } else { kept.config(whole)? };
-    let folder = Folder::create(&args.out)?;
     folder.write("config.json", config.as_bytes())?;
     folder.write("straightedge.json", provenance(args, &report, &blocks, &removed).as_bytes())?;
     for name in COMPANIONS {
@@ -233,6 +233,7 @@ struct Folder {
 
 impl Folder {
     fn create(out: &Path) -> Result<Self> {
+        let out = &out.canonicalize().unwrap_or_else(|_| out.to_owned());
         let mut name = out.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.part", std::process::id()));
         let part = parent(out).join(name);
@@ -254,12 +255,23 @@ impl Folder {
         file.flush().map_err(failed)
     }
 
-    /// Renames the folder to its final name.
+    /// Renames the folder to its final name, or moves its files into the empty folder of that name.
     fn finish(mut self) -> Result<()> {
-        let _ = fs::remove_dir(&self.out);
-        fs::rename(&self.part, &self.out).map_err(|error| unwritable(&self.out, &error))?;
+        let moved = match self.out.is_dir() {
+            true => self.move_files(),
+            false => fs::rename(&self.part, &self.out),
+        };
+        moved.map_err(|error| unwritable(&self.out, &error))?;
         self.finished = true;
         Ok(())
+    }
+
+    fn move_files(&self) -> std::io::Result<()> {
+        for file in fs::read_dir(&self.part)? {
+            let file = file?;
+            fs::rename(file.path(), self.out.join(file.file_name()))?;
+        }
+        fs::remove_dir(&self.part)
     }
 }
 

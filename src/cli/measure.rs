@@ -7,7 +7,7 @@ use straightedge::bundled::{Bundled, Demo};
 use straightedge::corpus::parse_token_ids;
 use straightedge::corpus::synthetic::{Domain, Made};
 use straightedge::error::{Error, Result};
-use straightedge::event::Event;
+use straightedge::event::{Event, MapDump};
 use straightedge::hub::files::HubFiles;
 use straightedge::hub::id::HubId;
 use straightedge::hub::text::WikiText2;
@@ -31,7 +31,10 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
     let feed = args.feed.as_deref().map(model_files).transpose()?;
     let resume = args.resume.as_ref().map(|path| Rc::new(ResumeFile(path.clone())) as Rc<dyn Resume>);
     let start = || run::measure_inputs(job, Inputs { eval, feed, resume, ..inputs });
-    let others = Others { trace: args.trace.as_deref(), resume: args.resume.as_deref(), ..Others::default() };
+    let texts = [("--text", &args.text.text), ("--tokens", &args.text.tokens)];
+    let evaluated = [("--eval-text", &args.eval_text), ("--eval-tokens", &args.eval_tokens)];
+    let read = texts.into_iter().chain(evaluated).filter_map(|(name, path)| Some((name, path.as_deref()?))).collect();
+    let others = Others { read, trace: args.trace.as_deref(), resume: args.resume.as_deref() };
     finish(&args.common, &others, start)
 }
 
@@ -59,14 +62,15 @@ pub(super) fn fit(args: &FitArgs) -> Result<Status> {
     }
     let job = args.job(name)?;
     job.check().map_err(Error::of_rows)?;
-    let others = Others { rows: Some(&args.rows_file), ..Others::default() };
+    let others = Others { read: vec![("the file of the rows", &*args.rows_file)], ..Others::default() };
     finish(&args.common, &others, || run::fit(job, RowsInputs::new(files, file)))
 }
 
 /// Files of a measurement beside its report and maps, which no result may overwrite.
 #[derive(Default)]
 struct Others<'a> {
-    rows: Option<&'a Path>,
+    /// What is read, by option.
+    read: Vec<(&'a str, &'a Path)>,
     trace: Option<&'a Path>,
     resume: Option<&'a Path>,
 }
@@ -229,7 +233,6 @@ fn finish(args: &CommonArgs, others: &Others<'_>, start: impl FnOnce() -> Events
     let place = |path: Option<&Path>| path.map(Destination::of).transpose();
     let (maps, trace, resume) = (place(args.dump_maps.as_deref())?, place(others.trace)?, place(others.resume)?);
     let named = [
-        ("the file of the rows", others.rows.map(Destination::named)),
         ("--out", out.as_ref().map(|out| out.place().clone())),
         ("--dump-maps", maps.clone()),
         ("--trace", trace.clone()),
@@ -238,6 +241,7 @@ fn finish(args: &CommonArgs, others: &Others<'_>, start: impl FnOnce() -> Events
     let named: Vec<(&str, &Destination)> =
         named.iter().filter_map(|(name, place)| Some((*name, place.as_ref()?))).collect();
     results::check_distinct(&named)?;
+    results::check_unread(&others.read, &named)?;
 
     let mut receive = |event: &Event, report: Option<&Report>| {
         if let Some(out) = &mut out {
@@ -255,7 +259,7 @@ fn finish(args: &CommonArgs, others: &Others<'_>, start: impl FnOnce() -> Events
         }
     }
     if let (Some(place), Some(report), false) = (&maps, &report, dumped.is_empty()) {
-        written.push(maps::safetensors(&dumped, report).and_then(|bytes| place.keep(&bytes)));
+        written.push(keep_maps(place, &dumped, report));
     }
     if let (Some(place), false) = (&trace, spans.is_empty()) {
         written.push(place.keep(to_json(&spans).as_bytes()));
@@ -264,4 +268,23 @@ fn finish(args: &CommonArgs, others: &Others<'_>, start: impl FnOnce() -> Events
     failures.iter().for_each(complain);
     let status = if failures.is_empty() { Status::Done } else { Status::BadInput };
     Ok(failure.map_or(status, |error| Status::failed(&error)))
+}
+
+/// Writes maps. Those of a measurement that ended early do not replace a file with more of them.
+fn keep_maps(place: &Destination, dumped: &[MapDump], report: &Report) -> Result<()> {
+    let bytes = maps::safetensors(dumped, report)?;
+    let held = |path: &Path| {
+        let found = maps::MapsFile::read(path.display().to_string(), std::fs::read(path).ok()?).ok()?;
+        Some(found.blocks(None).ok()?.len())
+    };
+    match place {
+        Destination::File(path) if report.partial && held(path).is_some_and(|held| held > dumped.len()) => {
+            let beside = place.reserve()?;
+            Destination::File(beside.clone()).write(&bytes)?;
+            let why = "it holds more than this measurement, which ended early".into();
+            let (file, place) = (path.display().to_string(), beside.display().to_string());
+            Err(Error::ResultElsewhere { file, why, place })
+        }
+        _ => place.keep(&bytes),
+    }
 }

@@ -112,6 +112,15 @@ pub(super) fn check_distinct(places: &[(&str, &Destination)]) -> Result<()> {
     Ok(())
 }
 
+/// Refuses results that would replace a file that is read.
+pub(super) fn check_unread(read: &[(&str, &Path)], written: &[(&str, &Destination)]) -> Result<()> {
+    for (option, path) in read {
+        let read = Destination::named(path);
+        written.iter().try_for_each(|result| check_distinct(&[(option, &read), *result]))?;
+    }
+    Ok(())
+}
+
 /// Writes a file, which is replaced as a whole.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     Destination::of(path)?.write(bytes)

@@ -241,11 +241,11 @@ impl DiskStore {
             gone(&blob, fs::remove_file(&blob))?;
         }
         gone(&snapshot, fs::remove_file(&snapshot))?;
-        // Written after the deletion, which makes room for it.
-        let note = self.beside(file, "discarded");
-        let written = fs::create_dir_all(note.parent().unwrap_or(&self.own));
-        let written = written.and_then(|()| fs::write(&note, (self.discarded_now(file) + 1).to_string()));
-        written.map_err(|error| unwritable(&note, &error))
+        // Without the note a saved measurement of the copy is not refused, but the damage is told all the same.
+        let (note, discarded) = (self.beside(file, "discarded"), self.discarded_now(file) + 1);
+        let folder = note.parent().unwrap_or(&self.own);
+        let _ = fs::create_dir_all(folder).and_then(|()| fs::write(&note, discarded.to_string()));
+        Ok(())
     }
 
     fn discarded_now(&self, file: &FileKey) -> u64 {
@@ -403,7 +403,11 @@ impl Store for DiskStore {
     }
 
     fn read<'a>(&'a self, file: &'a FileKey, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
-        Box::pin(async move { self.read_now(file, &range) })
+        Box::pin(async move {
+            // Another program may have moved the parts into the cache while they were read.
+            let again = |error| if self.is_whole(file) { self.read_now(file, &range) } else { Err(error) };
+            self.read_now(file, &range).or_else(again)
+        })
     }
 
     fn write<'a>(&'a self, file: &'a FileKey, at: u64, bytes: &'a [u8]) -> LocalBoxFuture<'a, Result<()>> {

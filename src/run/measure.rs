@@ -128,7 +128,7 @@ impl Prepared {
         let mut header = self.header(backend, &weights, out).await?;
         let key = self.key(&header);
         header.model.sha256_claimed |= sweep::is_claimed(self.resume.as_deref(), &key);
-        let (claimed, discarded) = (header.model.sha256_claimed, weights.discarded().await);
+        let (claimed, discarded) = (header.model.sha256_claimed, self.discarded(&weights).await?);
         let pass = Pass { key, claimed, discarded, ..self.pass(backend, out) };
         out.emit(Event::Started(Box::new(header))).await;
         pass.explain_missing_intervals();
@@ -136,9 +136,9 @@ impl Prepared {
             out.warn(Warning::new(&WarningKind::NoBos));
         }
         let measured = self.sweep_and_heal(&pass, &weights, heals).await;
-        // Another program may have found what was stored before to be damaged.
-        if claimed && weights.discarded().await != discarded {
-            out.warn(Warning::new(&WarningKind::Discarded { file: self.job.model.clone() }));
+        // Another program may have found what was read before to be damaged.
+        if measured.is_ok() && self.discarded(&weights).await? > discarded {
+            out.warn(Warning::new(&WarningKind::DiscardedMeanwhile));
         }
         // A state of damaged weights is none to go on from.
         let is_over = matches!(measured, Ok(_) | Err(Error::DamagedWeights { .. }));
@@ -147,6 +147,15 @@ impl Prepared {
         }
         pass.finish(measured?).await;
         Ok(())
+    }
+
+    /// Copies of all weights that their sources have discarded as damaged so far.
+    async fn discarded(&self, weights: &Weights) -> Result<u64> {
+        let of_feed = match &self.feed {
+            Some(feed) => Weights::open(feed.files.clone()).await?.discarded().await,
+            None => 0,
+        };
+        Ok(weights.discarded().await.saturating_add(of_feed))
     }
 
     async fn sweep_and_heal<B: Backend>(

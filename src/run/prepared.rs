@@ -188,6 +188,7 @@ impl Prepared {
     }
 
     pub(super) fn pass<'a, B>(&'a self, backend: &'a B, out: &'a Emitter) -> Pass<'a, B> {
+        let saves_maps = self.job.dump_maps && self.resume.as_ref().is_some_and(|resume| resume.takes_maps());
         Pass {
             backend,
             job: &self.job,
@@ -197,7 +198,7 @@ impl Prepared {
             expected_rank: header::expected_rank(&self.config),
             ffn_parameters: Some(self.config.ffn_parameters()),
             has_perplexity: self.needs_perplexity() && self.config.causal,
-            keeps_maps: self.job.measures.contains(&Measure::Heal),
+            keeps_maps: self.job.measures.contains(&Measure::Heal) || saves_maps,
             resume: self.resume.as_deref(),
             key: String::new(),
             claimed: false,

@@ -18,6 +18,11 @@ pub trait Resume {
         true
     }
 
+    /// Whether a state has room for the maps of all blocks that were asked for.
+    fn takes_maps(&self) -> bool {
+        true
+    }
+
     /// Starts writing a state, which replaces the previous one when committed.
     fn save(&self) -> io::Result<Box<dyn Save + '_>>;
 

@@ -22,6 +22,9 @@ export const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url));
 
 const QUIET = ['--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-quic'];
 
+/** A script that a test changed has no address, and Chromium would refuse the mirror on this machine to its worker. */
+const CHANGED = '--disable-features=LocalNetworkAccessChecks';
+
 const AXE = fileURLToPath(new URL('node_modules/axe-core/axe.min.js', import.meta.url));
 
 function setting(name) {
@@ -73,7 +76,7 @@ const CALIBRATION = { model: 'calibration' };
 export async function open({ webgpu, mirror, query = CALIBRATION, before, shim, locale = 'en-US', waitUntil = 'load', address = setting('STRAIGHTEDGE_URL') }) {
   const browser = await chromium.launch({
     executablePath: setting('CHROMIUM'),
-    args: ['--no-sandbox', ...QUIET, ...(webgpu ? ['--enable-unsafe-webgpu'] : [])],
+    args: ['--no-sandbox', ...QUIET, ...(webgpu ? ['--enable-unsafe-webgpu'] : []), ...(shim ? [CHANGED] : [])],
   });
   try {
     // A service worker would fetch the worker's script itself and reject a changed one.

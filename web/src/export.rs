@@ -118,7 +118,8 @@ impl Sheet {
 
 /// The source of a report's numbers, in one line.
 pub fn source(report: &Report) -> String {
-    let hash = report.model.sha256.as_deref().and_then(|hash| hash.get(..12));
+    let computed = report.model.sha256.as_deref().filter(|_| !report.model.sha256_claimed);
+    let hash = computed.and_then(|hash| hash.get(..12));
     let revision = report.model.revision.as_ref().map(|revision| format!("@{revision}"));
     let gaps = [
         ("app", app(&report.app)),
@@ -225,6 +226,11 @@ mod tests {
         assert_eq!(data["chart"]["series"][0]["points"][0]["y"], json!(figure.plot.series[0].marks[0].y));
         assert_eq!(data["made"]["model"]["id"], "m");
         assert!(sheet.name.starts_with("straightedge-") && sheet.name.ends_with("-m-t"), "{}", sheet.name);
+        let mut hashed = report;
+        hashed.model.sha256 = Some("0123456789abcdef".repeat(4));
+        assert!(source(&hashed).contains("weights 0123456789ab "), "{}", source(&hashed));
+        hashed.model.sha256_claimed = true;
+        assert!(source(&hashed).contains("weights ? "), "{}", source(&hashed));
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl KeptResult {
 
     /// Whether it is what an unfinished measurement had reached.
     pub fn is_of(&self, unfinished: &Unfinished) -> bool {
-        self.is_partial && self.model == unfinished.model && self.text == unfinished.text
+        self.id == unfinished.result
     }
 }
 
@@ -185,7 +185,8 @@ mod tests {
         assert_eq!(first.shown(), "m · t");
         report.partial = true;
         let part = KeptResult::new("2", &report, String::new(), 1, None);
-        let unfinished = Unfinished { model: "m".into(), text: "t".into(), next: 1, of: 3, handles: 0 };
+        let (result, model, text) = ("2".into(), "m".into(), "t".into());
+        let unfinished = Unfinished { result, model, text, next: 1, of: 3, handles: 0 };
         assert!(part.is_of(&unfinished) && !again.is_of(&unfinished) && part.described().contains("not finished"));
     }
 
@@ -201,7 +202,7 @@ mod tests {
             eval: None,
             feed: None,
         };
-        let order = Some(Order { run: 1, job, work });
+        let order = Some(Order { run: 1, result: "1".into(), job, work });
         let entry = KeptResult::new("1", &sample_report(), "2026-11-26T00:00:00Z".into(), 9, None);
         let written = StoredResult::new(entry.clone(), order);
         let json = serde_json::to_string(&written).unwrap();

@@ -28,6 +28,8 @@ pub enum Request {
     Resume {
         /// New number of the measurement.
         run: u32,
+        /// Its [`Order::result`].
+        result: String,
     },
     /// Continues a prompt with a model and its linearised copy; missing maps are measured as the order says. Running
     /// work is dropped.
@@ -99,6 +101,8 @@ pub struct StoredItem {
 pub struct Order {
     /// Number of the measurement, repeated in its replies.
     pub run: u32,
+    /// Key of its result in the page's store.
+    pub result: String,
     /// The job.
     pub job: Job,
     /// Its inputs.
@@ -121,6 +125,8 @@ impl Order {
 /// An interrupted measurement that can be resumed. Its order stays with the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unfinished {
+    /// Key of what it had reached in the page's store.
+    pub result: String,
     /// Name of the model.
     pub model: String,
     /// Name of the text.
@@ -302,6 +308,7 @@ mod tests {
     fn an_order_survives_the_crossing() {
         let order = Order {
             run: 3,
+            result: "2026-11-28T18:00:00Z 0.5".into(),
             job: Job::new("calibration", "calibration.txt"),
             work: Work::Model {
                 model: ModelSource::Bundled {

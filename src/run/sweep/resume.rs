@@ -15,6 +15,7 @@ use crate::backend::gpu::autotune;
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::job::Measure;
 use crate::replacement::probe::Values;
 use crate::replacement::replaced::Replaced;
 use crate::report::{BlockReport, LayerReport, Warning};
@@ -153,6 +154,9 @@ impl<'a, B: Backend> Sweep<'a, B> {
             let probes = probes.into_iter().map(|(name, probe)| Ok((name, probe.map(&mut read)?)));
             let probes = probes.collect::<Result<_>>()?;
             self.pass.out.send(Event::Block(Box::new(report.clone())));
+            if let Some(map) = map.as_ref().filter(|_| self.pass.job.dump_maps) {
+                self.pass.out.send(Event::Map(Box::new(map.clone().dump(report.block, None))));
+            }
             swept.push(MeasuredBlock { report, map, probes });
         }
         let from = RefCell::new(from);
@@ -184,7 +188,7 @@ impl<B: Backend> Sweep<'_, B> {
     /// Refuses a state of weights that were found to be damaged since, one whose rows are not those of this measurement,
     /// and one that lacks a block.
     fn check(&self, contents: &StateHeader) -> io::Result<()> {
-        if contents.claimed && contents.discarded != self.pass.discarded {
+        if self.pass.discarded > contents.discarded {
             return Err(malformed("the weights that it was measured from were damaged, and were fetched again"));
         }
         let (config, batches) = (self.source.checkpoint.config(), &self.source.reading.batches);
@@ -203,9 +207,18 @@ impl<B: Backend> Sweep<'_, B> {
         if !fits {
             return Err(malformed("its rows are not those of this measurement"));
         }
-        let before = self.blocks.iter().copied().filter(|block| *block < contents.next);
-        let measured = contents.blocks.iter().map(|block| block.report.block);
-        if before.eq(measured) { Ok(()) } else { Err(malformed("its blocks are not all before the next one")) }
+        let before: Vec<usize> = self.blocks.iter().copied().filter(|block| *block < contents.next).collect();
+        if !contents.blocks.iter().map(|block| block.report.block).eq(before.iter().copied()) {
+            return Err(malformed("its blocks are not all before the next one"));
+        }
+        let layers = if self.pass.asks(Measure::Layers) { contents.next } else { 0 };
+        let is_known = |of: &Of| match of {
+            Of::Block(block) => before.contains(block),
+            Of::Layer(layer) => *layer < layers,
+        };
+        let are_all = contents.layers.iter().map(|layer| layer.layer).eq(0..layers);
+        let are_known = are_all && contents.forks.iter().all(|(of, ..)| is_known(of));
+        if are_known { Ok(()) } else { Err(malformed("its layers are not all before the next one")) }
     }
 }
 

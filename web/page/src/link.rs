@@ -54,8 +54,8 @@ impl Link {
     }
 
     /// Resumes the unfinished measurement under another number.
-    pub(crate) fn resume(&self, run: u32, handles: &[File]) {
-        self.occupy(run, &Request::Resume { run }, handles);
+    pub(crate) fn resume(&self, run: u32, result: String, handles: &[File]) {
+        self.occupy(run, &Request::Resume { run, result }, handles);
     }
 
     /// Orders a continuation, with its file handles.

@@ -51,6 +51,6 @@ impl Form {
         }
         job.measures.extend(&self.measures);
         job.check()?;
-        Ok(Order { run, job, work })
+        Ok(Order { run, result: String::new(), job, work })
     }
 }

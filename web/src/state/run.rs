@@ -41,6 +41,8 @@ pub struct Run {
     expected: Option<Expected>,
     /// Spans of what ran when.
     spans: Vec<Span>,
+    /// Events that changed its report.
+    results: usize,
 }
 
 impl Run {
@@ -87,9 +89,17 @@ impl Run {
     pub fn receive(&mut self, reply: &Reply) {
         match self.status.receive(reply) {
             Some(Event::Span(span)) => self.spans.push(span.clone()),
-            Some(event) => self.recorder.record(event),
+            Some(event) => {
+                self.recorder.record(event);
+                self.results += usize::from(is_result(event));
+            }
             None => {}
         }
+    }
+
+    /// Number of events so far that changed its results.
+    pub fn results(&self) -> usize {
+        self.results
     }
 
     /// What ran when, in order of completion.
@@ -191,6 +201,13 @@ impl Run {
     pub fn expected(&self) -> Option<&Expected> {
         self.expected.as_ref()
     }
+}
+
+fn is_result(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Started(_) | Event::Block(_) | Event::Layer(_) | Event::Order { .. } | Event::HealedTogether { .. }
+    )
 }
 
 /// The 95 % interval; in reports without one, a standard deviation over the folds on either side.

@@ -52,8 +52,11 @@ pub fn written(report: &Report) -> Result<String> {
         value: why.into(),
         hint: "download its report, publish the file, and share a link with report= and its address".into(),
     };
+    let mut report = report.clone();
+    // A hash that was not compared with the weights would look as if it had been.
+    report.model.sha256.take_if(|_| report.model.sha256_claimed);
     let mut wire = Wire::Out(Vec::new());
-    whole(&mut wire, &mut report.clone()).map_err(beyond)?;
+    whole(&mut wire, &mut report).map_err(beyond)?;
     let Wire::Out(bytes) = wire else { return Err(beyond("nothing was written")) };
     let fragment = format!("{START}{}", URL_SAFE_NO_PAD.encode(bytes));
     if fragment.len() > MOST_CHARACTERS {
@@ -253,6 +256,9 @@ mod tests {
         assert_eq!((&found.date, &found.app, found.partial), (&report.date, &report.app, report.partial));
         assert_eq!(differences(&found, &report).most, Some(0.0), "what is left out counts as no difference");
         assert_eq!(written(&found).unwrap(), fragment, "and it can be passed on");
+        let mut claimed = report;
+        claimed.model.sha256_claimed = true;
+        assert_eq!(read(&written(&claimed).unwrap()).unwrap().model.sha256, None, "nobody compared it");
     }
 
     #[test]

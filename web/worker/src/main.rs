@@ -113,9 +113,10 @@ impl Tasks {
                 drop_task(&self.preview);
                 start(&self.measurement, order.run, work::measure(*order, handles, self.means()));
             }
-            Request::Resume { run } => {
+            Request::Resume { run, result } => {
                 drop_task(&self.preview);
-                start(&self.measurement, run, work::resume(run, handles, self.means()));
+                let means = self.means();
+                start(&self.measurement, run, async move { work::resume(run, &result, handles, means).await });
             }
             Request::Continue { order, asked } => {
                 drop_task(&self.preview);

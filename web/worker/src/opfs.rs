@@ -27,13 +27,14 @@ const FILES: &str = "files";
 const IDS: &str = "ids";
 /// A note next to the parts of a file whose hash was compared: their [`Kept::stamp`] at that time.
 const VERIFIED: &str = "verified";
-/// A note in the folder of a file's parts: how many copies of it were deleted as damaged.
+/// How many copies of a file were deleted as damaged, by the names of repository and file; it outlasts the download.
 const DISCARDED: &str = "discarded";
 
 /// A store on disk.
 pub(super) struct Opfs {
     files: Folder,
     ids: Folder,
+    discarded: Folder,
     /// Distinguishes this tab's parts from those of others.
     tab: String,
     open: RefCell<BTreeMap<FileKey, Rc<Kept>>>,
@@ -84,9 +85,9 @@ impl Opfs {
     /// [`Error::NoStorage`] if the browser keeps no files for this page, [`Error::StorageFull`] if it has no room.
     pub(super) async fn open() -> Result<Self> {
         let home = Folder::root().await?.make(HOME).await?;
-        let (files, ids) = (home.make(FILES).await?, home.make(IDS).await?);
+        let (files, ids, discarded) = (home.make(FILES).await?, home.make(IDS).await?, home.make(DISCARDED).await?);
         let tab = format!("{:x}", (js_sys::Math::random() * 2f64.powi(48)) as u64);
-        Ok(Self { files, ids, tab, open: RefCell::default() })
+        Ok(Self { files, ids, discarded, tab, open: RefCell::default() })
     }
 
     /// The names of all repositories, with their bytes.
@@ -252,8 +253,8 @@ impl Store for Opfs {
 
     fn discarded<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, u64> {
         async move {
-            let note = async { self.kept(file).await.ok()?.folder.read(DISCARDED).await };
-            note.await.and_then(|note| str::from_utf8(&note).ok()?.parse().ok()).unwrap_or_default()
+            let note = self.discarded.read(&note_name(file)).await;
+            note.and_then(|note| str::from_utf8(&note).ok()?.parse().ok()).unwrap_or_default()
         }
         .boxed_local()
     }
@@ -263,10 +264,12 @@ impl Store for Opfs {
             close(&*self.kept(file).await?);
             let discarded = self.discarded(file).await + 1;
             self.open.borrow_mut().remove(file);
-            let repo = self.files.make(&repo_name(file)).await?;
-            repo.remove(&escaped(&file.path)).await;
-            let (_, note) = repo.make(&escaped(&file.path)).await?.create(DISCARDED).await?;
-            note.write(0, discarded.to_string().as_bytes())
+            self.files.make(&repo_name(file)).await?.remove(&escaped(&file.path)).await;
+            // Without the note a saved measurement of the copy is not refused, but the damage is told all the same.
+            if let Ok((_, note)) = self.discarded.create(&note_name(file)).await {
+                let _ = note.write(0, discarded.to_string().as_bytes());
+            }
+            Ok(())
         }
         .boxed_local()
     }
@@ -310,6 +313,10 @@ impl Store for Opfs {
 
 fn repo_name(key: &FileKey) -> String {
     format!("{},{}@{}", kind(&key.repo), escaped(key.repo.name()), escaped(&key.commit))
+}
+
+fn note_name(key: &FileKey) -> String {
+    format!("{},{}", repo_name(key), escaped(&key.path))
 }
 
 fn id_name(id: &HubId) -> String {

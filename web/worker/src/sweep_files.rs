@@ -107,13 +107,15 @@ impl States {
         Some(Rc::new(states))
     }
 
-    /// States of the unfinished measurement, with its order.
-    pub(super) async fn take_up() -> Option<(Order, Rc<dyn Resume>)> {
+    /// States of the unfinished measurement whose result has the key `result`, with its order.
+    pub(super) async fn take_up(result: &str) -> Option<(Order, Rc<dyn Resume>)> {
         let _opening = OPENING.lock().await;
         let folder = folder(SWEEP).await.ok()?;
         let states = Self::of(&folder).await?;
-        let order = serde_json::from_slice(&folder.read(ORDER).await?).ok()?;
-        Some((order, Rc::new(states)))
+        let order: Order = serde_json::from_slice(&folder.read(ORDER).await?).ok()?;
+        // Another tab may have measured something else since, or completed it.
+        let is_there = states.newest.get().0 > 0 && order.result == result;
+        is_there.then(|| (order, Rc::new(states) as Rc<dyn Resume>))
     }
 
     async fn of(folder: &Folder) -> Option<Self> {
@@ -141,7 +143,8 @@ pub(super) async fn unfinished() -> Option<Unfinished> {
     let (next, of) = standing(&states.name(), &mut *states.open().ok()??).ok()?;
     let order: Order = serde_json::from_slice(&folder.read(ORDER).await?).ok()?;
     let handles = order.handles();
-    Some(Unfinished { model: order.job.model, text: order.job.corpus, next, of, handles })
+    let (result, model, text) = (order.result, order.job.model, order.job.corpus);
+    Some(Unfinished { result, model, text, next, of, handles })
 }
 
 /// Deletes the resumable measurement.
@@ -174,6 +177,11 @@ impl Resume for States {
     fn is_due(&self) -> bool {
         let (at, took) = self.saved.get();
         js_sys::Date::now() - at >= WORTH * took
+    }
+
+    /// The page measures anew what it needs the map of.
+    fn takes_maps(&self) -> bool {
+        false
     }
 
     fn save(&self) -> io::Result<Box<dyn Save + '_>> {

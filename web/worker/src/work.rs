@@ -42,12 +42,12 @@ pub(super) async fn measure(order: Order, handles: Vec<Blob>, means: WorkerConte
 }
 
 /// Resumes the unfinished measurement.
-pub(super) async fn resume(run: u32, handles: Vec<Blob>, means: WorkerContext) {
-    let events = match States::take_up().await {
+pub(super) async fn resume(run: u32, result: &str, handles: Vec<Blob>, means: WorkerContext) {
+    let events = match States::take_up(result).await {
         Some((order, resume)) => prepare_measurement(order, handles, &means, Some(resume), &listener(run)).await,
         None => Err(Error::UnreadableFile {
             file: "the unfinished measurement in this browser".into(),
-            why: "it was deleted, or another page is using it".into(),
+            why: "it was completed or deleted, or another page is using it".into(),
         }),
     };
     tell(run, events, &means).await;

@@ -117,7 +117,10 @@ sentences! {
         NoStorage { why: String } = "{why}; downloads last only as long as this page is open",
         /// A stored copy of weights with another hash than the hub lists.
         Discarded { file: String } =
-            "{file}: the stored copy was damaged and is fetched again; what was measured from that copy may be wrong, measure it again",
+            "{file}: the stored copy was damaged and is fetched again; what was measured from that copy before may be wrong, measure it again",
+        /// The same, found by another program during the measurement.
+        DiscardedMeanwhile =
+            "weights that this measurement has read were found to be damaged, and were fetched again by another program; measure again",
         /// Weights that the hub converted.
         Converted { name: String, revision: String } =
             "{name} has its weights only in PyTorch's format; using the hub's conversion to safetensors, {revision}",

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use straightedge_api::error::Error;
+use straightedge_api::message::Order;
 use straightedge_api::report::Report;
 use straightedge_web::comparison::Key;
 use straightedge_web::comparison::overlay::KeptMeasurement;
@@ -15,6 +16,7 @@ use wasm_bindgen::prelude::*;
 use web_sys::{BroadcastChannel, File};
 
 use super::browser::{look_at_results, now};
+use super::history_state::Current;
 use super::state::Session;
 use crate::store::Store;
 
@@ -83,7 +85,7 @@ impl Session {
 
     fn follow_results(self) {
         let changed = Memo::new(move |_| {
-            self.run.with(|run| (run.number(), run.blocks().len(), run.phase().id(), run.provenance().clone()))
+            self.run.with(|run| (run.number(), run.results(), run.phase().id(), run.provenance().clone()))
         });
         Effect::new(move |_| {
             // A memo that nobody has read yet follows nothing.
@@ -91,10 +93,8 @@ impl Session {
             if self.history.store.with(Option::is_none) {
                 return;
             }
-            self.run.with_untracked(|run| match (run.origin(), self.history.current.get_value()) {
-                (Some(origin), Some((known, id))) if origin == known => show_after_reload(Some(&id)),
-                _ => show_after_reload(None),
-            });
+            let origin = self.run.with_untracked(Run::origin);
+            show_after_reload(origin.and_then(|origin| self.entry_of(origin)).map(|entry| entry.id).as_deref());
             self.write_result();
         });
     }
@@ -105,11 +105,9 @@ impl Session {
             let is_damaged = matches!(run.phase(), Phase::Failed(Error::DamagedWeights { .. }));
             run.origin().filter(|_| is_damaged && run.blocks().is_empty())
         });
-        if let Some((known, id)) = self.history.current.get_value()
-            && damaged == Some(known)
-        {
+        if let Some(entry) = damaged.and_then(|origin| self.entry_of(origin)) {
             self.history.current.set_value(None);
-            self.delete_kept(id);
+            self.delete_kept(entry.id);
         }
     }
 
@@ -139,7 +137,7 @@ impl Session {
         let found = self.run.with_untracked(|run| Some((run.origin()?, run.report().filter(|_| is_own(run))?.clone())));
         let Some((origin, report)) = found else { return };
         let Ok(json) = serde_json::to_string(&report) else { return };
-        let id = self.key_of(origin);
+        let id = self.key_to_write(origin);
         let (entry, deleted) = self.history.entries.with_untracked(|entries| {
             let entries = entries.as_deref().unwrap_or_default();
             let earlier = entries.iter().find(|entry| entry.id == id);
@@ -150,24 +148,56 @@ impl Session {
         let Some(deleted) = deleted else {
             return self.history.refused.set(Some(h().full.into()));
         };
+        let (id, saved) = (entry.id.clone(), entry.saved.clone());
         let result = StoredResult::new(entry, self.ordered.get_value().map(|(order, _)| order));
         match store.put(&result, Some(&json), &deleted).await {
-            Ok(()) => self.results_changed().await,
+            Ok(()) => {
+                self.history.current.update_value(|current| {
+                    if let Some(entry) = current.as_mut().filter(|entry| entry.id == id) {
+                        entry.saved = Some(saved);
+                    }
+                });
+                self.results_changed().await;
+            }
             Err(why) => self.history.refused.set(Some(why)),
         }
     }
 
+    /// The entry of the measurement with this first order, if it is the one shown.
+    pub(super) fn entry_of(self, origin: u32) -> Option<Current> {
+        self.history.current.get_value().filter(|entry| entry.origin == origin)
+    }
+
     /// The key of a measurement, which its extensions share.
-    fn key_of(self, origin: u32) -> String {
-        if let Some((known, id)) = self.history.current.get_value()
-            && known == origin
-        {
-            return id;
-        }
+    pub(super) fn key_of(self, origin: u32) -> String {
+        self.entry_of(origin).map_or_else(|| self.new_key(origin), |entry| entry.id)
+    }
+
+    fn new_key(self, origin: u32) -> String {
         let id = format!("{} {}", now(), js_sys::Math::random());
-        self.history.current.set_value(Some((origin, id.clone())));
+        self.history.current.set_value(Some(Current { origin, id: id.clone(), saved: None }));
+        id
+    }
+
+    /// The same for writing: another one once another tab has written the entry, because each holds what the other lacks.
+    fn key_to_write(self, origin: u32) -> String {
+        let is_of_another = |current: &Current| {
+            self.history.entries.with_untracked(|entries| {
+                let listed = entries.iter().flatten().find(|entry| entry.id == current.id);
+                listed.is_some_and(|listed| current.saved.as_ref().is_none_or(|saved| listed.saved > *saved))
+            })
+        };
+        let id = match self.entry_of(origin) {
+            Some(current) if is_of_another(&current) => self.new_key(origin),
+            _ => self.key_of(origin),
+        };
         show_after_reload(Some(&id));
         id
+    }
+
+    /// Gives a measurement that turned out to be another than the one it was to continue an entry of its own.
+    pub(super) fn part_from_earlier(self) {
+        self.history.current.set_value(None);
     }
 
     async fn results_changed(self) {
@@ -180,7 +210,7 @@ impl Session {
 
     /// Shows a kept result; if `is_restored`, only in place of what is known without measuring.
     pub(crate) fn open_kept(self, id: String, is_restored: bool) {
-        self.with_kept(id.clone(), move |StoredResult { order, .. }, report| {
+        self.with_kept(id.clone(), move |StoredResult { entry, order }, report| {
             let is_free = self.run.with_untracked(Run::is_untouched) && self.fetching.with_untracked(Option::is_none);
             if self.run.with_untracked(Run::is_running) || (is_restored && !is_free) {
                 return;
@@ -190,7 +220,7 @@ impl Session {
             self.complaint.set(None);
             self.introduced.set(None);
             let number = self.next_number();
-            self.history.current.set_value(Some((number, id.clone())));
+            self.history.current.set_value(Some(Current { origin: number, id: id.clone(), saved: Some(entry.saved) }));
             self.show(Run::received(number, report, Provenance::Here));
             self.unfinished.set(unfinished);
             self.can_extend.set(order.is_some());
@@ -276,21 +306,30 @@ impl Session {
         Some(exported(&results))
     }
 
-    /// Passes on the run in which an unfinished measurement resumes. It goes on in the entry that holds what the measurement
-    /// had reached, and keeps what that entry holds of it.
-    pub(super) fn with_begun(self, number: u32, action: impl FnOnce(Run) + 'static) {
-        let unfinished = self.unfinished.get_untracked();
-        let known = self.history.entries.with_untracked(|entries| {
-            let unfinished = unfinished?;
-            Some(entries.as_ref()?.iter().find(|entry| entry.is_of(&unfinished))?.id.clone())
-        });
-        let Some(id) = known else { return action(Run::start(number, None)) };
-        self.with_kept(id.clone(), move |_, report| {
+    /// Passes on the run in which an unfinished measurement resumes, and its order if that is known. It goes on in the entry
+    /// that holds what the measurement had reached, and keeps what is there.
+    pub(super) fn with_begun(self, number: u32, result: &str, action: impl FnOnce(Run, Option<Order>) + 'static) {
+        let (id, store) = (result.to_owned(), self.history.store.get_untracked());
+        spawn_local(async move {
+            let read = async {
+                let store = store?;
+                let result = store.entry(&id).await.ok()?;
+                let report = Report::from_json(result.entry.shown(), &store.report(&id).await.ok()?).ok()?;
+                Some((result, report))
+            };
+            let read = read.await;
             // Something else may have begun while it was read.
-            if !self.run.with_untracked(Run::is_running) {
-                self.history.current.set_value(Some((number, id)));
-                action(Run::received(number, report, Provenance::Here).extend(number));
+            if self.run.with_untracked(Run::is_running) {
+                return;
             }
+            let (saved, run, order) = match read {
+                Some((StoredResult { entry, order }, report)) => {
+                    (Some(entry.saved), Run::received(number, report, Provenance::Here).extend(number), order)
+                }
+                None => (None, Run::start(number, None), None),
+            };
+            self.history.current.set_value(Some(Current { origin: number, id, saved }));
+            action(run, order);
         });
     }
 }

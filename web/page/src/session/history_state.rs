@@ -16,10 +16,21 @@ pub(crate) struct History {
     /// The open database.
     pub(super) store: RwSignal<Option<Store>, LocalStorage>,
     pub(super) channel: StoredValue<Option<BroadcastChannel>, LocalStorage>,
-    /// The measurement shown, by its first order, and its key in the store.
-    pub(super) current: StoredValue<Option<(u32, String)>>,
+    /// The entry of the measurement shown.
+    pub(super) current: StoredValue<Option<Current>>,
     /// Whether a result is being written, and whether it has changed since.
     pub(super) writing: StoredValue<(bool, bool)>,
+}
+
+/// The entry in the store of the measurement shown.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Current {
+    /// Number of its first order.
+    pub(super) origin: u32,
+    /// Its key.
+    pub(super) id: String,
+    /// When this tab last read or wrote it; `None` if it did neither.
+    pub(super) saved: Option<String>,
 }
 
 impl Default for History {

@@ -59,6 +59,8 @@ impl Session {
             }
         }
         order.run = self.next_number();
+        let origin = self.run.with_untracked(|run| run.origin().unwrap_or(order.run));
+        order.result = self.key_of(origin);
         order.job.measures = job_measures(measure);
         order.job.blocks = block.and_then(|block| block.to_string().parse().ok());
         if let Err(error) = order.job.check() {
@@ -83,8 +85,10 @@ impl Session {
 
     /// Resumes the unfinished measurement, or requests the files it needs.
     pub(crate) fn resume(self) {
-        let Some(Unfinished { model, text, handles: needed, .. }) = self.unfinished.get_untracked() else { return };
-        let of_it = |(order, _): &(Order, Vec<File>)| order.job.model == model && order.job.corpus == text;
+        let Some(Unfinished { result, model, text, handles: needed, .. }) = self.unfinished.get_untracked() else {
+            return;
+        };
+        let of_it = |(order, _): &(Order, Vec<File>)| order.result == result;
         let ordered = self.ordered.get_value().filter(of_it);
         let handles = match &ordered {
             Some((_, handles)) => handles.clone(),
@@ -96,9 +100,9 @@ impl Session {
             return self.complaint.set(Some(Error::InvalidSetting { field: model, value, hint }));
         }
         let number = self.next_number();
-        self.with_begun(number, move |run| {
-            self.begin_run(run.dated(now()), ordered);
-            self.with_link(|link| link.resume(number, &handles));
+        self.with_begun(number, &result.clone(), move |run, order| {
+            self.begin_run(run.dated(now()), ordered.or(order.map(|order| (order, Vec::new()))));
+            self.with_link(|link| link.resume(number, result, &handles));
         });
     }
 
@@ -115,7 +119,8 @@ impl Session {
         self.with_link(|link| link.cancel(number));
     }
 
-    fn send(self, order: Order) {
+    fn send(self, mut order: Order) {
+        order.result = self.key_of(order.run);
         let handles = self.handles_of(&order);
         ask_to_keep(&order);
         let run = Run::start(order.run, self.expected.get_untracked()).dated(now());

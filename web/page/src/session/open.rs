@@ -67,7 +67,12 @@ impl Session {
             Reply::Event { .. } | Reply::Looking { .. } | Reply::Preflight { .. } | Reply::CorpusSize { .. } => {}
         }
         self.receive_preview(reply);
+        let had_blocks = self.run.with_untracked(|run| !run.blocks().is_empty());
         self.run.update(|run| run.receive(reply));
+        let is_start = matches!(reply, Reply::Event { event: Event::Started(_), .. });
+        if is_start && had_blocks && self.run.with_untracked(|run| run.blocks().is_empty()) {
+            self.part_from_earlier();
+        }
         self.delete_damaged();
         self.show_replaced();
         self.continuation.update(|continuation| continuation.receive(reply));

@@ -169,9 +169,9 @@ impl Session {
     }
 }
 
-/// The order without its number, for comparison with another.
+/// The order without its number and key, for comparison with another.
 fn plain(order: &Order) -> Order {
-    Order { run: 0, ..order.clone() }
+    Order { run: 0, result: String::new(), ..order.clone() }
 }
 
 /// The hub model of an order, if it has one.
