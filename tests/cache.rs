@@ -313,17 +313,14 @@ fn while_one_program_compares_a_damaged_file_another_leaves_it_alone() {
     second.files.listen(Rc::new(move |event| drop(waiting.unbounded_send(event))));
     let fetching = second.fetch().boxed_local();
     let is_wait = |event: &Event| std::future::ready(matches!(event, Event::Waiting(_)));
-    let told = waits.by_ref().filter(is_wait);
-    match block_on(select(fetching, std::pin::pin!(told).next())) {
-        Either::Left((fetched, _)) => {
-            fetched.expect("the weights");
-            block_on(comparing).expect("the weights");
-        }
-        Either::Right((_, fetching)) => {
-            let (one, other) = block_on(futures::future::join(comparing, fetching));
-            one.and(other).expect("both");
-        }
-    }
+    let mut waits = waits.by_ref().filter(is_wait);
+    // The first one holds the lock until it is polled again.
+    let Either::Right((Some(Event::Waiting(wait)), fetching)) = block_on(select(fetching, waits.next())) else {
+        panic!("the second one did not wait");
+    };
+    assert!(wait.why.contains("another program is downloading model.safetensors"), "{}", wait.why);
+    let (one, other) = block_on(futures::future::join(comparing, fetching));
+    one.and(other).expect("both");
     assert_eq!(scene.sent(WEIGHTS), (1, SIZE), "fetched again once");
     scene.assert_read(&second);
 }

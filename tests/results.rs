@@ -11,6 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use straightedge::report::Report;
+use straightedge::weights::maps::MapsFile;
 
 /// A measurement of a second or two.
 const SHORT: [&str; 8] = ["measure", "calibration", "--backend", "cpu", "--rows", "1280", "--folds", "2"];
@@ -43,6 +44,12 @@ fn text(path: &Path) -> &str {
 
 fn report(path: &Path) -> Report {
     Report::from_json("report", &fs::read_to_string(path).expect("a file")).expect("a report")
+}
+
+/// The blocks of a maps file.
+fn mapped(path: &Path) -> Vec<usize> {
+    let maps = MapsFile::read("maps".into(), fs::read(path).expect("a file")).expect("maps");
+    maps.blocks(None).expect("blocks")
 }
 
 /// Names in a folder.
@@ -118,6 +125,27 @@ fn one_place_is_not_named_twice() {
     let output = run(&[&["fit", text(&rows), "--out", text(&rows)]]);
     assert!(said(&output).contains("the same place"), "{}", said(&output));
     assert_eq!(fs::read(&rows).expect("the file"), b"not rows");
+    // What is read is left as it is too, also behind a link.
+    let (read, link) = (folder.join("read"), folder.join("link-to-read"));
+    fs::write(&read, "[1, 2]").expect("a file");
+    symlink("read", &link).expect("a link");
+    for from in ["--text", "--tokens", "--eval-text", "--eval-tokens"] {
+        for to in ["--out", "--dump-maps", "--trace", "--resume"] {
+            let output = run(&[&SHORT, &[from, text(&read), to, text(&link)]]);
+            let said = said(&output);
+            assert_eq!(output.status.code(), Some(2), "{from} {to}: {said}");
+            assert!(
+                said.contains(&format!("{to}: ")) && said.contains(&format!("{from} names the same place")),
+                "{said}"
+            );
+        }
+    }
+    for from in ["--text", "--maps"] {
+        let output = run(&[&["continue", "calibration", "--prompt", "A", from, text(&read), "--out", text(&link)]]);
+        let said = said(&output);
+        assert!(output.status.code() == Some(2) && said.contains(&format!("{from} names the same place")), "{said}");
+    }
+    assert_eq!(fs::read(&read).expect("the file"), b"[1, 2]");
 }
 
 #[cfg(target_os = "linux")]
@@ -134,6 +162,17 @@ fn what_a_full_disk_refuses_is_kept_elsewhere() {
     let output = command(&args).env("TMPDIR", folder.join("absent")).output().expect("the program runs");
     assert!(said(&output).contains("standard output"), "{}", said(&output));
     assert!(Report::from_json("printed", &String::from_utf8_lossy(&output.stdout)).is_ok());
+
+    let maps_too = [&args[..], &["--dump-maps", "/dev/full"]].concat();
+    fs::remove_file(folder.join(name)).expect("the report");
+    let output = command(&maps_too).env("TMPDIR", &folder).output().expect("the program runs");
+    assert_eq!(output.status.code(), Some(2));
+    let [report_name, maps] = &names(&folder)[..] else { panic!("{:?}", names(&folder)) };
+    assert_eq!(report_name, name);
+    assert_eq!((report(&folder.join(name)).blocks.len(), mapped(&folder.join(maps)).len()), (6, 6));
+    assert!([name, maps].iter().all(|name| said(&output).contains(*name)), "{}", said(&output));
+    let device = fs::symlink_metadata("/dev/full").expect("the device");
+    assert!(device.file_type().is_char_device(), "written into, and not replaced");
 }
 
 /// A command that a shell starts after it has run `first`, in its place.
@@ -228,12 +267,17 @@ fn a_reader_that_is_gone_is_no_error() {
 #[test]
 fn every_signal_that_ends_the_program_keeps_what_is_known() {
     let folder = folder("signals");
-    for name in ["-TERM", "-HUP"] {
+    for name in ["-INT", "-TERM", "-HUP"] {
         let out = folder.join(format!("report{name}.json"));
-        let mut child = long(&folder, &out, 40_000);
+        let child = long_command(&folder, &out, 40_000).stderr(Stdio::piped()).spawn().expect("the program runs");
         wait_until("a report", || out.exists());
         signal(&child, name);
-        assert_eq!(child.wait().expect("the program ends").code(), Some(130), "{name}");
+        let output = child.wait_with_output().expect("the program ends");
+        assert_eq!(output.status.code(), Some(130), "{name}");
+        assert!(
+            said(&output).ends_with("straightedge: cancelled: stopped on request; finished blocks are kept\n"),
+            "{name}"
+        );
         let report = report(&out);
         assert!(report.partial && !report.blocks.is_empty());
     }
@@ -295,4 +339,77 @@ fn a_good_report_is_only_replaced_by_more() {
 
     assert_eq!(run(&[&SHORT, &["--blocks", "1", "--out", text(&out)]]).status.code(), Some(0));
     assert_eq!(report(&out).blocks.len(), 1, "a complete measurement replaces it");
+}
+
+/// `tiny-gpt2` with weights in block 2 whose products are no numbers.
+fn overflowing(folder: &Path) -> PathBuf {
+    let (model, original) = (folder.join("model"), common::fixture("tiny-gpt2"));
+    fs::create_dir_all(&model).expect("a folder");
+    for file in ["config.json", "tokenizer.json"] {
+        fs::copy(original.join(file), model.join(file)).expect("a copy");
+    }
+    let mut bytes = fs::read(original.join("model.safetensors")).expect("weights");
+    let start = 8 + u64::from_le_bytes(bytes[..8].try_into().expect("a length")) as usize;
+    let header: serde_json::Value = serde_json::from_slice(&bytes[8..start]).expect("a header");
+    let place = &header["transformer.h.2.mlp.c_proj.weight"]["data_offsets"];
+    let [from, to] = [0, 1].map(|at| start + place[at].as_u64().expect("an offset") as usize);
+    bytes[from..to].chunks_exact_mut(4).for_each(|value| value.copy_from_slice(&f32::MAX.to_le_bytes()));
+    fs::write(model.join("model.safetensors"), bytes).expect("a file");
+    model
+}
+
+#[test]
+fn a_file_of_maps_is_only_replaced_by_more() {
+    let folder = folder("maps-kept");
+    let (maps, encyclopedia) = (folder.join("maps"), common::encyclopedia());
+    let measure = |model: &Path, more: &[&str]| {
+        let args = ["measure", text(model), "--text", text(&encyclopedia), "--backend", "cpu", "--rows", "1280"];
+        run(&[&args, &["--seq-len", "64", "--dump-maps", text(&maps)], more])
+    };
+    let (good, ending) = (common::fixture("tiny-gpt2"), overflowing(&folder));
+    // It ends before block 2.
+    assert_eq!(measure(&ending, &[]).status.code(), Some(2));
+    assert_eq!(mapped(&maps), [0, 1], "more than nothing");
+    assert_eq!(measure(&good, &[]).status.code(), Some(0));
+    assert_eq!(mapped(&maps), [0, 1, 2, 3]);
+    let before = fs::read(&maps).expect("a file");
+    let output = measure(&ending, &[]);
+    let (said, beside) = (said(&output), folder.join("maps.part"));
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("it holds more than this measurement") && said.contains(text(&beside)), "{said}");
+    assert!(fs::read(&maps).expect("the file") == before, "replaced by less");
+    assert_eq!(mapped(&beside), [0, 1]);
+    assert_eq!(measure(&good, &["--blocks", "3"]).status.code(), Some(0));
+    assert_eq!(mapped(&maps), [3], "a complete measurement replaces it");
+}
+
+#[test]
+fn an_export_fills_an_empty_folder_behind_a_link_and_is_refused_before_anything_is_measured() {
+    let folder = folder("exported");
+    let (report, target, link) = (folder.join("report.json"), folder.join("target"), folder.join("link"));
+    let (model, encyclopedia) = (common::fixture("tiny-gpt2"), common::encyclopedia());
+    let args = ["measure", text(&model), "--text", text(&encyclopedia), "--backend", "cpu", "--rows", "1280"];
+    assert_eq!(run(&[&args, &["--out", text(&report)]]).status.code(), Some(0));
+    fs::create_dir(&target).expect("a folder");
+    symlink("target", &link).expect("a link");
+    let export = |more: &[&str]| {
+        run(&[&["export", text(&model), "--report", text(&report), "--backend", "cpu", "--blocks", "0"], more])
+    };
+    let output = export(&["--text", text(&encyclopedia), "--out", text(&link)]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(fs::symlink_metadata(&link).expect("the link").is_symlink());
+    assert!(names(&target).contains(&"model.safetensors".into()) && names(&target).contains(&"config.json".into()));
+    assert_eq!(names(&folder), ["link", "report.json", "target"], "no rests");
+    // No folder can be made there, which is told before the text, which is another, is even opened.
+    #[cfg(target_os = "linux")]
+    {
+        let absent = folder.join("absent.txt");
+        let output = export(&["--out", "/proc/exported", "--text", text(&absent)]);
+        let told = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(
+            told.contains("/proc/exported") && told.contains("cannot be written") && !told.contains("absent"),
+            "{told}"
+        );
+    }
 }

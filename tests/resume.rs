@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use futures::executor::block_on;
 use serde_json::Value;
-use straightedge::event::{Event, Recorder};
+use straightedge::error::Error;
+use straightedge::event::{Event, MapDump, Recorder};
 use straightedge::job::{BackendChoice, Job, Measure, Protocol, Training};
 use straightedge::run::{Inputs, Resume, ResumeFile, Save, Text, measure_inputs};
 use straightedge::trace::Lane;
@@ -108,6 +109,23 @@ fn a_cancelled_measurement_goes_on_with_the_same_digits() {
     }
 }
 
+#[test]
+fn a_resumed_measurement_gives_the_maps_of_all_blocks() {
+    let state = file("maps-state");
+    let job = || Job { dump_maps: true, ..job(BackendChoice::Cpu, &[Measure::Fit]) };
+    let maps = |events: &[Event]| -> Vec<MapDump> {
+        let map = |event: &Event| if let Event::Map(map) = event { Some((**map).clone()) } else { None };
+        events.iter().filter_map(map).collect()
+    };
+    let undisturbed = maps(&events(job(), None, |_| false));
+    assert_eq!(undisturbed.iter().map(|map| map.block).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    let stop = |event: &Event| matches!(event, Event::Span(span) if span.lane == Lane::Forks && span.block == Some(2));
+    events(job(), Some(&state), stop);
+    let rest = events(job(), Some(&state), |_| false);
+    assert_eq!(run_through(&rest), [2, 3], "blocks 0 and 1 are not run again");
+    assert!(maps(&rest) == undisturbed, "and their maps are sent again");
+}
+
 /// A place that takes one state, and has room for half of another.
 struct NearlyFull {
     file: ResumeFile,
@@ -175,7 +193,7 @@ fn a_state_without_room_is_warned_of_and_the_measurement_goes_on() {
 
 #[test]
 fn the_state_of_another_measurement_is_refused_by_name() {
-    let state = file("another");
+    let state = file("foreign-state");
     let stop = |event: &Event| matches!(event, Event::Span(span) if span.lane == Lane::Forks && span.block == Some(1));
     events(job(BackendChoice::Cpu, &[Measure::Fit]), Some(&state), stop);
     let refused = |job: Job| match events(job, Some(&state), |_| false).pop() {
@@ -183,7 +201,10 @@ fn the_state_of_another_measurement_is_refused_by_name() {
         other => panic!("{other:?}"),
     };
     let other = refused(job(BackendChoice::Cpu, &[Measure::Fit, Measure::Swap]));
-    assert!(other.contains("another") && other.contains("--resume"), "{other}");
+    assert!(
+        other.contains("--resume: ") && other.contains("it holds another measurement, give another file or delete it"),
+        "{other}"
+    );
     let saved = std::fs::read(&state).expect("the state");
     // Block 0 becomes another block 1: a state that lacks a block would give a report that lacks it.
     let at = saved.windows(10).position(|bytes| bytes == b"\"block\":0,").expect("the first block");
@@ -200,9 +221,29 @@ fn the_state_of_another_measurement_is_refused_by_name() {
     for (what, damaged) in damages {
         std::fs::write(&state, damaged).expect("a file");
         let error = refused(job(BackendChoice::Cpu, &[Measure::Fit]));
-        assert!(error.contains("another: not an intact saved measurement ("), "{what}: {error}");
+        assert!(error.contains("foreign-state: not an intact saved measurement ("), "{what}: {error}");
         assert_eq!(error.contains("(it is cut off)"), what != "no state", "{what}: {error}");
         assert!(error.ends_with("; delete it to begin again"), "{what}: {error}");
+    }
+}
+
+#[test]
+fn a_state_of_layers_that_were_not_measured_is_refused() {
+    let (state, measures) = (file("layers-state"), [Measure::Fit, Measure::Swap, Measure::Layers]);
+    let stop = |event: &Event| matches!(event, Event::Span(span) if span.lane == Lane::Forks && span.block == Some(2));
+    events(job(BackendChoice::Cpu, &measures), Some(&state), stop);
+    let saved = std::fs::read(&state).expect("the state");
+    for (of, other) in
+        [("{\"Layer\":0}", "{\"Layer\":9}"), ("{\"Block\":0}", "{\"Block\":9}"), ("\"layer\":0", "\"layer\":9")]
+    {
+        let at = saved.windows(of.len()).position(|bytes| bytes == of.as_bytes()).expect(of);
+        let mut damaged = saved.clone();
+        damaged[at..at + other.len()].copy_from_slice(other.as_bytes());
+        std::fs::write(&state, damaged).expect("a file");
+        let found = events(job(BackendChoice::Cpu, &measures), Some(&state), |_| false).pop();
+        let is_refused =
+            matches!(&found, Some(Event::Failed(Error::MalformedState { why, .. })) if why.contains("layers"));
+        assert!(is_refused, "{other}: {found:?}");
     }
 }
 

@@ -104,7 +104,11 @@ fn damage_that_shows_at_the_end_takes_along_what_was_measured_of_it() {
         false
     };
     let (report, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &plant);
-    assert!(matches!(&failure, Some(Error::DamagedWeights { file, .. }) if file == WEIGHTS), "{failure:?}");
+    let hash = of_hub(&mirror, &cache).sha256(WEIGHTS).expect("a hash");
+    let told = failure.as_ref().map(Error::to_string).unwrap_or_default();
+    let Some(Error::DamagedWeights { file, found, expected: listed, .. }) = failure else { panic!("{failure:?}") };
+    assert!((&*file, &*listed) == (WEIGHTS, &*hash) && found.len() == 64 && found != hash, "{told}");
+    assert!(told.contains(&format!("(SHA-256 {found}, but the hub lists {hash})")), "{told}");
     assert!(report.partial && report.blocks.is_empty(), "what came from damaged weights is no result");
     assert!(was_saved.get() && !state.exists(), "nor is it a state to go on from");
     let (report, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &|_| false);

@@ -214,7 +214,8 @@ fn every_block_before_weights_that_do_not_come_is_measured() {
         for block in 1..4 {
             let files = Rc::new(Watched { lost: Some(weights(&folder, block)), ..Watched::new(&folder) });
             let helpers: Vec<_> = (0..helpers).map(|_| Rc::new(EndedLater) as Rc<dyn Worker>).collect();
-            files.measure("tiny-gpt2", helpers).expect_err("no weights");
+            let error = files.measure("tiny-gpt2", helpers).expect_err("no weights");
+            assert!(matches!(&error, Error::MissingFile { file, .. } if file == "model.safetensors"), "{error}");
             assert_eq!(files.shown.get(), block);
         }
     }

@@ -10,6 +10,7 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 use straightedge::corpus::Tokenizer;
 use straightedge::error::Error;
+use straightedge::job::Protocol;
 use straightedge_random::Random;
 
 /// Several scripts, blanks, line ends, a special token, and characters that normalisers change.
@@ -147,6 +148,194 @@ fn a_field_that_is_there_twice_counts_once() {
         block_on(Tokenizer::from_json(json.as_bytes()).expect("a tokenizer").encode("text", TEXT.as_bytes()))
     };
     assert_eq!(ids(&twice), ids(&json));
+}
+
+fn split(pattern: &str) -> Value {
+    json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false})
+}
+
+/// What a tokenizer with a component does, of which only the reading is of interest.
+fn reads(kind: &str, component: Value) -> Result<(), Error> {
+    Tokenizer::from_json(with("tiny-gpt2", kind, component).to_string().as_bytes()).map(drop)
+}
+
+/// The patterns of known tokenizers.
+const KNOWN: [&str; 27] = [
+    // GPT-2.
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    // cl100k, as first published and since; as of Llama 3, Qwen2, Qwen3.5, Seed-Coder and Ling.
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+",
+    // o200k, Tekken and Kimi K2.
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    r"[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    // DeepSeek LLM, Coder and V3.
+    "[\r\n]",
+    "\\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\u{1f7d}ᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-\u{1fd3}ῖ-\u{1fdb}ῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\u{2126}ℨ\u{212a}-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+",
+    r"\s?[!-/:-~！-／：-～‘-‟　-。]+",
+    r"\s+$",
+    r"[一-龥ࠀ-一가-퟿]+",
+    r"\s?\p{P}+",
+    r"[一-龥぀-ゟ゠-ヿ]+",
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+    // BLOOM, Falcon and SuperBPE.
+    r" ?[^(\s|[.,!?…。，、।۔،])]+",
+    r"[0-9][0-9][0-9]",
+    r"(?=(\d{3})+(?!\d))",
+    r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)",
+    // CLIP, Chameleon.
+    r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+",
+    r"(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z",
+    r"[\p{P}!-/:-@\[-`{-~]",
+    // Those of normalisers.
+    r"^ +| +$",
+    r" {2,}",
+];
+
+#[test]
+fn the_patterns_of_known_tokenizers_are_read() {
+    for pattern in KNOWN {
+        assert_eq!(reads("pre_tokenizer", split(pattern)), Ok(()), "{pattern}");
+    }
+}
+
+#[test]
+fn patterns_that_may_take_too_long_are_refused() {
+    let choice = r"(?:(?=[^\u0000])|(?=[^\u0000]))";
+    let patterns = [
+        format!(r"(?:{}\u0000|[^\u0000])", choice.repeat(19)),
+        (1..=60).map(|count| format!(r"(?=\pL{{{count}}})")).collect(),
+        // Many steps for each character.
+        r"(?:a|a)*\b".into(),
+        r"(a*)*(?!b)".into(),
+        r"(?:a|ab)(?:a|ab)(?!c)".into(),
+        r"(a+)\1".into(),
+        r"a*a*(?!b)".into(),
+        r"[^\u0000]*[^\u0000]++\u0000|[^\u0000]".into(),
+        r"a*b++c".into(),
+        r"a?a?a?a?(?!b)".into(),
+        r"a{2,3}a{2,3}(?!b)".into(),
+        r"a(?!b+)".into(),
+        r"a(?=b)c(?=d)".into(),
+        r"(?<=a*)b".into(),
+        r"(?>a*)b*c*(?!d)".into(),
+        r"(?(a)b|c)".into(),
+        // Much memory.
+        r"\w{65}".into(),
+        r"(?:\w{9}){9}".into(),
+        r"\w{60}".repeat(9),
+        "a|".repeat(32) + r"\w+(?!a)",
+        [r"(?:ab|c)de++"; 30].join("|"),
+        "a".repeat(2049),
+        // What readers do not agree about.
+        r"[a[]|(?=x)]b]".into(),
+        r"[A-[](?=x)]]".into(),
+        r"(?x)a+ +".into(),
+        r"a{2}{3}".into(),
+        r"\<a*".into(),
+        r"a)(b".into(),
+    ];
+    for pattern in patterns {
+        let found = reads("pre_tokenizer", sequence("pretokenizers", [split(&pattern)]));
+        let Err(Error::Tokenizer { why }) = &found else { panic!("{pattern}: {found:?}") };
+        assert!(why.starts_with("tokenizer.json: pre_tokenizer.pretokenizers[0].pattern "), "{pattern}: {why}");
+        assert!(why.len() < 200, "{why}");
+    }
+    let literal =
+        json!({"type": "Split", "pattern": {"String": "a".repeat(2049)}, "behavior": "Removed", "invert": false});
+    refused(&with("tiny-gpt2", "pre_tokenizer", literal), "pre_tokenizer.pattern is longer than 2 kB");
+}
+
+#[test]
+fn components_without_names_of_their_fields_are_refused() {
+    let step = json!([{"String": "a"}, "b"]);
+    refused(&with("tiny-gpt2", "normalizer", step.clone()), "normalizer is not a JSON object");
+    refused(&with("tiny-gpt2", "normalizer", sequence("normalizers", [step])), "normalizer.normalizers[0] is not");
+    let step = json!(["Split", {"Regex": "a"}, "Isolated", false]);
+    refused(&with("tiny-gpt2", "pre_tokenizer", step), "pre_tokenizer is not a JSON object");
+}
+
+/// A tokenizer of words with an unknown token of some length, which takes a text as one word.
+fn with_unknown(len: usize) -> Value {
+    let unknown = "u".repeat(len);
+    let mut tree = tiny("tiny-gpt2");
+    tree["model"] = json!({"type": "WordLevel", "vocab": {"a": 1, &unknown: 0}, "unk_token": unknown});
+    tree["pre_tokenizer"] = Value::Null;
+    tree
+}
+
+#[test]
+fn tokens_of_long_texts_are_refused() {
+    refused(&with_unknown(1 << 20), "model.unk_token is longer than 1024 bytes");
+    let mut key = tiny("tiny-gpt2");
+    key["model"]["vocab"]["a".repeat(1025)] = json!(600);
+    refused(&key, "model.vocab[600] is longer than 1024 bytes");
+    let mut added = tiny("tiny-gpt2");
+    added["added_tokens"] = json!([{"id": 600, "content": "b".repeat(1025), "single_word": false, "lstrip": false,
+        "rstrip": false, "normalized": false, "special": true}]);
+    refused(&added, "added_tokens[0] is longer than 1024 bytes");
+    assert!(run(&with_unknown(1024)).is_ok());
+}
+
+#[test]
+fn a_text_is_the_shorter_the_more_text_its_tokens_hold() {
+    let encode = |tree: &Value, len: usize| {
+        let tokenizer = Tokenizer::from_json(tree.to_string().as_bytes()).expect("a tokenizer");
+        block_on(tokenizer.encode("text", "x".repeat(len).as_bytes()))
+    };
+    let refusal = |megabytes, most| Err(Error::WholeText { corpus: "text".into(), megabytes, most });
+    assert_eq!(encode(&with_unknown(16), 3 << 20), Ok(vec![0]));
+    assert_eq!(encode(&with_unknown(17 << 4), 4 << 20), refusal(4, 3));
+    assert_eq!(encode(&with_unknown(1024), 1 << 20), Ok(vec![0]));
+    assert_eq!(encode(&with_unknown(1024), 2 << 20), refusal(2, 1));
+    // A token whose id another one has may be given the text of that.
+    let mut shared = with_unknown(5);
+    shared["model"]["vocab"]["v".repeat(1024)] = json!(1);
+    assert_eq!(encode(&shared, 2 << 20), refusal(2, 1));
+    shared["model"]["vocab"]["v".repeat(1024)] = json!(2);
+    assert_eq!(encode(&shared, 2 << 20), Ok(vec![0]));
+}
+
+#[test]
+fn pieces_are_no_longer_than_what_is_encoded_at_once() {
+    let tokenizer = Tokenizer::from_json(with_unknown(1024).to_string().as_bytes()).expect("a tokenizer");
+    let encode = |piece_chars: usize| {
+        let protocol = Protocol { piece_chars, seq_len: 1, rows: 2, ..Protocol::default() };
+        let text = "x".repeat(2 << 20);
+        block_on(tokenizer.encode_pieces("text", text.as_bytes(), &protocol, &|_, _| {}))
+    };
+    assert_eq!(encode(1 << 20), Ok(vec![0, 0]));
+    assert_eq!(encode(3 << 19), Err(Error::UncutText { corpus: "text".into(), megabytes: 2 }));
+}
+
+#[test]
+fn many_tokens_around_a_text_are_refused() {
+    let token = |name: &str| json!({"SpecialToken": {"id": name, "type_id": 0}});
+    let text = json!({"Sequence": {"id": "A", "type_id": 0}});
+    let template = |before: usize, ids: usize| {
+        let parts: Vec<_> = std::iter::repeat_n(token("<s>"), before).chain([text.clone(), token("<s>")]).collect();
+        json!({"type": "TemplateProcessing", "single": parts, "special_tokens": {"<s>": {"ids": vec![1; ids]}}})
+    };
+    let bert = json!({"type": "BertProcessing", "sep": ["</s>", 8], "cls": ["<s>", 7]});
+    let many = |count: usize| sequence("processors", vec![bert.clone(); count]);
+    let why = "post_processor adds more than 64 tokens";
+    for step in [
+        template(65, 1),
+        template(0, 65),
+        template(1, 65),
+        many(65),
+        sequence("processors", [many(64), template(0, 1)]),
+    ] {
+        refused(&with("tiny-gpt2", "post_processor", step), why);
+    }
+    for step in [template(64, 1), template(1, 64), many(64)] {
+        assert_eq!(reads("post_processor", step), Ok(()));
+    }
 }
 
 fn one<'a>(random: &mut Random, names: &[&'a str]) -> &'a str {

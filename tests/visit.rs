@@ -244,6 +244,29 @@ fn a_page_waits_out_the_window_in_visible_steps() {
 }
 
 #[test]
+fn a_connection_that_breaks_without_end_is_given_up_and_what_came_is_kept() {
+    let (mirror, _) = mirror("breaks");
+    let (http, store) = (
+        Network { transport: Transport::new(endpoint(&mirror), None, false), shown: Ok },
+        Rc::<MemoryStore>::default(),
+    );
+    let hub = Hub::within(Rc::default(), Rc::new(http), store.clone(), endpoint(&mirror));
+    let files = block_on(hub.open(&id("a/b"))).expect("a listing");
+    let fetch = || block_on(files.prepare(&[(WEIGHTS.into(), 0..100)]));
+    mirror.faults().add("cut:model.safetensors:1000".parse().expect("a fault"));
+    let error = fetch().expect_err("every answer brings half of the rest, and no half of one byte");
+    assert!(matches!(&error, Error::Network { what, .. } if what == WEIGHTS), "{error}");
+    assert!(error.to_string().starts_with("model.safetensors: the connection failed ("), "{error}");
+    let key = files.repo().key(WEIGHTS).expect("a file");
+    assert_eq!(block_on(store.held(&key)).expect("parts"), [0..99]);
+    mirror.faults().clear();
+    mirror.stats().reset();
+    fetch().expect("the last byte");
+    let sent = mirror.stats().file(WEIGHTS);
+    assert_eq!((sent.requests, sent.bytes), (1, 1));
+}
+
+#[test]
 fn a_listing_of_many_pages_is_read_from_the_mirror_itself() {
     let (mirror, folder) = mirror("pages");
     for at in 0..1200 {

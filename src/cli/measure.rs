@@ -279,8 +279,9 @@ fn keep_maps(place: &Destination, dumped: &[MapDump], report: &Report) -> Result
     };
     match place {
         Destination::File(path) if report.partial && held(path).is_some_and(|held| held > dumped.len()) => {
-            let beside = place.reserve()?;
-            Destination::File(beside.clone()).write(&bytes)?;
+            let elsewhere = || std::env::temp_dir().join(path.file_name().unwrap_or_default());
+            let beside = place.reserve().or_else(|_| Destination::File(elsewhere()).reserve())?;
+            Destination::File(beside.clone()).keep(&bytes)?;
             let why = "it holds more than this measurement, which ended early".into();
             let (file, place) = (path.display().to_string(), beside.display().to_string());
             Err(Error::ResultElsewhere { file, why, place })

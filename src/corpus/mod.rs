@@ -3,6 +3,8 @@
 mod charsmap;
 mod cuts;
 mod guard;
+mod pattern_check;
+mod pattern_lexemes;
 mod pieces;
 mod properties;
 mod sentencepiece;

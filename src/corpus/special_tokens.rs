@@ -2,6 +2,11 @@
 
 use serde_json::Value;
 
+/// The most tokens on each side of a text; known tokenizers add up to four.
+const MOST: usize = 64;
+
+type Found<T> = Result<T, String>;
+
 /// Token ids before and after a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SpecialTokens {
@@ -11,37 +16,57 @@ pub(super) struct SpecialTokens {
 
 impl SpecialTokens {
     /// Those of the untrusted `post_processor` of a `tokenizer.json`; none for a kind that adds none or is not known.
-    pub(super) fn of(processor: &Value) -> Self {
+    pub(super) fn of(processor: &Value) -> Found<Self> {
+        let mut found = Self::default();
+        found.add(processor)?;
+        Ok(found)
+    }
+
+    /// Puts those of a later step around these.
+    fn add(&mut self, processor: &Value) -> Found<()> {
         match processor["type"].as_str() {
-            Some("TemplateProcessing") => Self::of_template(processor),
+            Some("TemplateProcessing") => self.add_template(processor),
             Some("BertProcessing" | "RobertaProcessing") => {
-                let id = |name: &str| token_id(&processor[name][1]).into_iter().collect();
-                Self { before: id("cls"), after: id("sep") }
+                let id = |name: &str| token_id(&processor[name][1]);
+                self.surround(id("cls").into_iter().collect(), id("sep").into_iter().collect())
             }
             Some("Sequence") => {
-                let processors = processor["processors"].as_array().into_iter().flatten();
-                processors.map(Self::of).fold(Self::default(), Self::around)
+                let mut steps = processor["processors"].as_array().into_iter().flatten();
+                steps.try_for_each(|step| self.add(step))
             }
-            _ => Self::default(),
+            _ => Ok(()),
         }
     }
 
     /// `single` of a template: special tokens, and the text as a sequence.
-    fn of_template(template: &Value) -> Self {
-        let mut found = Self::default();
+    fn add_template(&mut self, template: &Value) -> Found<()> {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
         let mut is_after = false;
         for part in template["single"].as_array().into_iter().flatten() {
             is_after |= !part["Sequence"].is_null();
             let ids = part["SpecialToken"]["id"].as_str().map(|name| &template["special_tokens"][name]["ids"]);
-            let ids = ids.and_then(Value::as_array).into_iter().flatten().filter_map(token_id);
-            if is_after { &mut found.after } else { &mut found.before }.extend(ids);
+            let ids = ids.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let side = if is_after { &mut after } else { &mut before };
+            fits(side.len() + ids.len())?;
+            side.extend(ids.iter().filter_map(token_id));
         }
-        found
+        self.surround(before, after)
     }
 
-    /// These tokens with those of a later step around them.
-    fn around(self, outer: Self) -> Self {
-        Self { before: [outer.before, self.before].concat(), after: [self.after, outer.after].concat() }
+    fn surround(&mut self, before: Vec<u32>, after: Vec<u32>) -> Found<()> {
+        fits(self.before.len() + before.len())?;
+        fits(self.after.len() + after.len())?;
+        self.before.splice(..0, before);
+        self.after.extend(after);
+        Ok(())
+    }
+}
+
+fn fits(count: usize) -> Found<()> {
+    if count > MOST {
+        Err(format!("post_processor adds more than {MOST} tokens on one side of a text"))
+    } else {
+        Ok(())
     }
 }
 
@@ -58,7 +83,7 @@ mod tests {
     #[test]
     fn every_kind_of_step_says_what_it_adds() {
         let of = |processor: Value| {
-            let SpecialTokens { before, after } = SpecialTokens::of(&processor);
+            let SpecialTokens { before, after } = SpecialTokens::of(&processor).expect("few tokens");
             (before, after)
         };
         let token = |name: &str| json!({"SpecialToken": {"id": name, "type_id": 0}});

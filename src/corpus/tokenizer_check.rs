@@ -3,32 +3,38 @@
 //!
 //! Components are told by their fields, because older files do not name their type.
 
+use std::collections::HashMap;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::charsmap;
+use super::pattern_check::{LONGEST_PATTERN, is_bounded};
 
 /// The most components of one kind in a file.
 const MOST_STEPS: usize = 64;
-/// Bytes of a regular expression.
-const LONGEST_PATTERN: usize = 1 << 14;
+/// Characters of a refused regular expression in an error.
+const SHOWN_PATTERN: usize = 40;
 /// Bytes that may become of one byte of text. Albert's table after NFKD stays below 1 000.
 const LARGEST_GROWTH: u64 = 1 << 12;
 /// Bytes of the marks that tokens of a word may bear.
 const LONGEST_MARK: usize = 64;
 /// Characters of a word that WordPiece tries to split, which takes time with their square; BERT has 100.
 const LONGEST_WORD: u64 = 1000;
-/// Bytes of a piece of a Unigram vocabulary, whose trie is taken down recursively.
+/// Bytes of a token. The trie of a Unigram vocabulary is taken down recursively, and tokens of other models own their text.
 const LONGEST_PIECE: usize = 1 << 10;
+/// Bytes of a token's text that are counted with what it stands for: those of the usual unknown tokens.
+const USUAL_TOKEN: u64 = 16;
 /// Bytes of all pieces of a Unigram vocabulary, whose trie takes about a hundred times as many; XLM-R's has 2 MB.
 const LARGEST_VOCABULARY: usize = 1 << 24;
 
 type Checked<T> = std::result::Result<T, String>;
 
 /// Refuses a file that makes the crate panic, or take time or memory out of proportion. Returns the most bytes that
-/// become of one byte of text.
+/// become of one byte of text, with those that tokens hold beyond it.
 pub(super) fn check(tree: &Value) -> Checked<u64> {
+    is_record("model", &tree["model"])?;
     model(&tree["model"])?;
     added_tokens(&tree["added_tokens"])?;
     let mut growth = 1;
@@ -36,7 +42,12 @@ pub(super) fn check(tree: &Value) -> Checked<u64> {
         growth = component(kind, &tree[kind], &mut 0, growth)?;
     }
     component("decoder", &tree["decoder"], &mut 0, 1)?;
-    Ok(growth)
+    Ok(growth * copied(&tree["model"]).div_ceil(USUAL_TOKEN).max(1))
+}
+
+/// The crate reads some lists as objects whose fields have no names, of which nothing is known here.
+fn is_record(path: &str, value: &Value) -> Checked<()> {
+    if value.is_object() || value.is_null() { Ok(()) } else { Err(format!("{path} is not a JSON object")) }
 }
 
 /// Checks a component and those within it; `growth` is what those before it make of a byte of text.
@@ -46,6 +57,7 @@ fn component(path: &str, value: &Value, steps: &mut usize, mut growth: u64) -> C
     if *steps > MOST_STEPS {
         return Err(format!("{path} is one of more than {MOST_STEPS} steps"));
     }
+    is_record(path, value)?;
     if value["length"] == 0 {
         return refuse("length", "is 0");
     }
@@ -62,13 +74,17 @@ fn component(path: &str, value: &Value, steps: &mut usize, mut growth: u64) -> C
     if pattern["String"] == "" || pattern["Regex"] == "" {
         return refuse("pattern", "is empty");
     }
+    if ["String", "Regex"].iter().any(|kind| pattern[kind].as_str().is_some_and(|text| text.len() > LONGEST_PATTERN)) {
+        return refuse("pattern", "is longer than 2 kB");
+    }
     if let Some(pattern) = pattern["Regex"].as_str() {
-        if pattern.len() > LONGEST_PATTERN {
-            return refuse("pattern", "is longer than 16 kB");
-        }
         // What is put where nothing was has no place in the original, which later steps take for granted.
         if value.get("content").is_some() && !always_matches_something(pattern) {
             return refuse("pattern", "can match nothing, or is not a plain regular expression");
+        }
+        if !is_bounded(pattern) {
+            let start: String = pattern.chars().take(SHOWN_PATTERN).collect();
+            return refuse("pattern", &format!("may take too long to match, which is not supported: {start}"));
         }
     }
     growth = growth.saturating_mul(own_growth(path, value)?);
@@ -125,12 +141,31 @@ fn model(model: &Value) -> Checked<()> {
     if model["max_input_chars_per_word"].as_u64().is_some_and(|most| most > LONGEST_WORD) {
         return Err(format!("model.max_input_chars_per_word is more than {LONGEST_WORD}"));
     }
+    if model["unk_token"].as_str().is_some_and(|token| token.len() > LONGEST_PIECE) {
+        return Err(format!("model.unk_token is longer than {LONGEST_PIECE} bytes"));
+    }
     pieces(&model["vocab"])?;
     merges(model)
 }
 
-/// The vocabulary of a Unigram model: pairs of a piece and its score.
+/// The most bytes that a token holds beyond the text it stands for: its marks, and the text of the unknown token or of
+/// another token of its id.
+fn copied(model: &Value) -> u64 {
+    let len = |field: &str| model[field].as_str().map_or(0, str::len);
+    let (mut ids, mut longest) = (HashMap::new(), len("unk_token"));
+    for (token, id) in model["vocab"].as_object().into_iter().flatten() {
+        if let Some(other) = ids.insert(id.as_u64(), token.len()) {
+            longest = longest.max(other).max(token.len());
+        }
+    }
+    (longest + len("continuing_subword_prefix") + len("end_of_word_suffix")) as u64
+}
+
+/// The vocabulary: tokens with their ids, or for a Unigram model pairs of a piece and its score.
 fn pieces(vocab: &Value) -> Checked<()> {
+    if let Some((_, id)) = vocab.as_object().into_iter().flatten().find(|(token, _)| token.len() > LONGEST_PIECE) {
+        return Err(format!("model.vocab[{id}] is longer than {LONGEST_PIECE} bytes"));
+    }
     let mut bytes = 0;
     for (id, piece) in vocab.as_array().into_iter().flatten().enumerate() {
         let len = piece[0].as_str().map_or(0, str::len);
@@ -183,6 +218,10 @@ fn merges(model: &Value) -> Checked<()> {
 /// Tokens that take the blanks around them must not overlap in the text, which those made of blanks do.
 fn added_tokens(tokens: &Value) -> Checked<()> {
     let tokens = tokens.as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_long = |token: &Value| token["content"].as_str().is_some_and(|content| content.len() > LONGEST_PIECE);
+    if let Some(index) = tokens.iter().position(is_long) {
+        return Err(format!("added_tokens[{index}] is longer than {LONGEST_PIECE} bytes"));
+    }
     let is_blank = |token: &Value| token["content"].as_str().is_some_and(|content| content.trim().is_empty());
     let blank = tokens.iter().position(|token| token["lstrip"] == true && is_blank(token));
     match blank {

@@ -48,7 +48,7 @@ impl Tokenizer {
         if !tree.is_object() {
             return Err(failed(file, &"it is not a JSON object"));
         }
-        let special = SpecialTokens::of(&tree["post_processor"]);
+        let special = SpecialTokens::of(&tree["post_processor"]).map_err(|why| failed(file, &why))?;
         // Special tokens are added only around pieces, and here.
         for unused in ["truncation", "padding", "post_processor"] {
             tree[unused] = Value::Null;
@@ -135,6 +135,9 @@ impl Tokenizer {
         while done < text.len() && ids.len() + protocol.seq_len <= protocol.rows {
             let rest = &text[done..];
             let end = rest.char_indices().nth(protocol.piece_chars).map_or(rest.len(), |(at, _)| at);
+            if end > self.largest {
+                return Err(Error::UncutText { corpus: corpus.into(), megabytes: end.div_ceil(1 << 20) });
+            }
             let piece = [&self.special.before[..], &self.whole(&rest[..end])?, &self.special.after].concat();
             ids.extend(piece.get(..protocol.seq_len).unwrap_or_default());
             done += end;

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 
 import { open, trial, visit } from './driver.mjs';
+import { impatient } from './shims.mjs';
 
 const SITE = process.env.STRAIGHTEDGE_URL;
 const SMALL = { webgpu: false, query: { model: 'demo-gpt2', rows: '1280', measures: 'swap' } };
@@ -125,11 +126,16 @@ trial('report= opens a report of another host, which is named, and refuses what 
   const open_ = async (path, body) => {
     const app = await open({
       webgpu: false, query: {}, address: `${SITE}?v=1&report=https://host.example${path}`,
-      before: (page) => page.route('https://host.example/**', (route) => {
-        const answer = answers[new URL(route.request().url()).pathname];
-        // What a browser makes of a host that does not allow it; a fulfilled route would allow it by itself.
-        return answer ? route.fulfill(answer) : route.abort('failed');
-      }),
+      before: async (page) => {
+        if (path === '/silent.json') await page.addInitScript(impatient(30));
+        await page.route('https://host.example/**', (route) => {
+          const { pathname } = new URL(route.request().url());
+          if (pathname === '/silent.json') return;
+          const answer = answers[pathname];
+          // What a browser makes of a host that does not allow it; a fulfilled route would allow it by itself.
+          return answer ? route.fulfill(answer) : route.abort('failed');
+        });
+      },
     });
     try {
       await body(app);
@@ -154,11 +160,16 @@ trial('report= opens a report of another host, which is named, and refuses what 
   const refusals = {
     '/none.json': /not a Straightedge report/, '/page.json': /not a Straightedge report/, '/absent.json': /cannot be read.*404/,
     '/closed.json': /cannot be read.*CORS/, '/large.json': /cannot be read.*larger than 32 MB/,
+    '/silent.json': /cannot be read \(signal timed out/,
   };
   for (const [path, words] of Object.entries(refusals)) {
     await open_(path, async (app) => {
       assert.ok((await app.told('error', words)).includes(`https://host.example${path}`));
       await app.told('status', /Recorded with this page/);
+      if (path !== '/silent.json') return;
+      await app.started();
+      await app.choose({ rows: 1280 });
+      assert.equal((await app.measure()).blocks.length, report.blocks.length);
     });
   }
 });

@@ -119,6 +119,7 @@ visit('after the page itself crashed its measurement goes on in a new tab', {
   await page.goto(process.env.STRAIGHTEDGE_URL);
   const again = new App(app.browser, page, app.faults);
   await again.started();
+  await again.told('unfinished', /stopped before block [1-5] of 6/);
   await again.order(again.element('resume'));
   assert.equal(await again.ended(), 'finished');
   const report = await again.report();

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 
 import { App, FIXTURES, visit } from './driver.mjs';
-import { impatient, unanswered } from './shims.mjs';
+import { hasty, impatient, unanswered } from './shims.mjs';
 
 const FAMILIES = ['gpt2', 'gpt_neox', 'llama', 'bert'];
 const SMALL = { 'text-select': 'tales:1', rows: 640, 'seq-len': 32, backend: 'cpu' };
@@ -169,6 +169,55 @@ visit('each fault is told in its sentence, gives no result, and a later try work
   app.faults.length = 0; // The browser tells of every answer that is not a file.
 });
 
+visit('a connection that stalls is given up after its deadline, and a later try works', {
+  webgpu: false, mirror: models({ stalled: 'tiny-llama' }), shim: hasty(),
+}, async (app) => {
+  await app.hub('test/stalled');
+  await app.choose(SMALL);
+  // Each answer stops half-way, so that every try brings less, until one brings nothing five times.
+  await app.mirror.fault('stalled', 'model.safetensors', 1000);
+  await app.engine().evaluate(() => { self.times = 200; });
+  await app.run();
+  assert.equal(await app.ended(), 'failed');
+  assert.match(await app.error(), /^model\.safetensors: the connection failed \(no data for 60 seconds\)/);
+  assert.equal(await app.element('row-0').count(), 0, 'no result');
+  await app.engine().evaluate(() => { self.times = 1; });
+  await app.mirror.reset();
+  const report = await app.measure();
+  assert.deepEqual([report.partial, report.blocks.length], [false, 4]);
+  app.faults.length = 0; // The browser tells of every request that was given up.
+});
+
+/** A mirror with a model whose kind, as its configuration says, clears a terminal and turns the direction of writing. */
+async function hostile(t) {
+  const folder = await models({ refused: 'tiny-llama', hostile: 'tiny-llama' })(t);
+  const path = join(folder, 'test', 'hostile', 'config.json');
+  const config = JSON.parse(await readFile(path, 'utf8'));
+  await writeFile(path, JSON.stringify({ ...config, model_type: '\u001b[2J\u202efirst', architectures: ['\u001b[2J\u202efirst'] }));
+  return folder;
+}
+
+visit('what a refusal and a configuration bring of control characters and marks of direction is visible', {
+  webgpu: false, mirror: hostile,
+}, async (app) => {
+  const tells = async (words) => {
+    await app.choose(SMALL);
+    await app.run();
+    assert.equal(await app.ended(), 'failed');
+    // The text of the element itself: what is laid out may have line breaks.
+    const told = await app.element('error').evaluate((element) => element.textContent);
+    assert.match(told, words);
+    assert.doesNotMatch(told, /[\p{Cc}\u202a-\u202e\u2066-\u2069]/u);
+  };
+  assert.notEqual(await app.hub('test/hostile'), 'known');
+  await tells(/\\u\{1b\}\[2J\\u\{202e\}first/);
+  // The mirror's own refusal is not for pages to read.
+  await app.page.route('**/api/models/**', (route) => route.fulfill({ status: 403, json: { error: '\u001b[2J\u202efirst\r\nsecond' } }));
+  assert.equal(await app.hub('test/refused'), 'failed');
+  await tells(/\\u\{202e\}first/);
+  app.faults.length = 0; // The browser tells of every answer that is not a file.
+});
+
 /** A mirror with a model whose weights are a shard with an index. */
 async function sharded(t) {
   const folder = await models({ shards: 'tiny-llama' })(t);
@@ -317,40 +366,82 @@ visit('two tabs that download one model both measure it, and the next visit has 
   assert.equal(total(await app.mirror.stats(), 'model.safetensors').requests, 0, 'all of it is stored');
 });
 
-visit('a stored file that was cut and changed since it was verified is verified again, and fetched as a whole', {
+/**
+ * Flips a bit in the largest stored part of a file, a low one where it holds numbers, and gives the part another length,
+ * as a share of its own.
+ */
+const spoil = (app, file, share) => app.page.evaluate(async ([file, share]) => {
+  const parts = [];
+  const open = [await navigator.storage.getDirectory()];
+  for (let folder = open.pop(); folder; folder = open.pop()) {
+    for await (const [name, entry] of folder.entries()) {
+      if (entry.kind === 'directory') open.push(entry);
+      else if (folder.name.includes(file) && /^\d/.test(name)) {
+        parts.push({ entry, start: parseInt(name, 10), bytes: new Uint8Array(await (await entry.getFile()).arrayBuffer()) });
+      }
+    }
+  }
+  const { entry, start, bytes } = parts.reduce((a, b) => (b.bytes.length > a.bytes.length ? b : a));
+  const quarter = bytes.length >> 2;
+  const at = quarter - ((start + quarter) % 4);
+  const writer = await entry.createWritable({ keepExistingData: true });
+  await writer.write({ type: 'write', position: at, data: Uint8Array.of(bytes[at] ^ 1) });
+  await writer.truncate(Math.floor(bytes.length * share));
+  await writer.close();
+}, [file, share]);
+
+const scores = ({ blocks }) => blocks.map((block) => block.r2_lin);
+
+visit('a stored file that was changed, cut or lengthened since it was verified is fetched again as a whole', {
   webgpu: false, mirror: models({ flipped: 'tiny-llama' }),
 }, async (app) => {
   await app.hub('test/flipped');
   await app.choose(SMALL);
-  const numbers = ({ blocks }) => blocks.map((block) => block.r2_lin);
   const intact = await app.measure();
-  const flipped = await app.page.evaluate(async () => {
-    const open = [await navigator.storage.getDirectory()];
-    let count = 0;
-    for (let folder = open.pop(); folder; folder = open.pop()) {
-      for await (const [name, entry] of folder.entries()) {
-        if (entry.kind === 'directory') open.push(entry);
-        else if (folder.name.includes('tokenizer') && /^\d/.test(name)) {
-          const bytes = new Uint8Array(await (await entry.getFile()).arrayBuffer());
-          const at = bytes.length >> 2;
-          const writer = await entry.createWritable({ keepExistingData: true });
-          await writer.write({ type: 'write', position: at, data: Uint8Array.of(bytes[at] ^ 1) });
-          await writer.truncate(bytes.length >> 1);
-          await writer.close();
-          count += 1;
-        }
-      }
-    }
-    return count;
-  });
-  assert.ok(flipped > 0, 'something is stored');
-  await app.mirror.reset();
+  for (const share of [0.5, 1.5]) {
+    await spoil(app, 'tokenizer', share);
+    await app.mirror.reset();
+    await app.page.reload();
+    await app.started();
+    await app.choose(SMALL);
+    const again = await app.measure();
+    assert.ok(total(await app.mirror.stats(), 'tokenizer.json').requests > 0, `${share} of it is stored, and it is fetched again`);
+    assert.deepEqual(scores(again), scores(intact));
+  }
+});
+
+visit('stored weights that were damaged before they were whole are told, and a measurement of them does not go on', {
+  webgpu: false, mirror: models({ damaged: 'tiny-llama' }),
+}, async (app) => {
+  await app.hub('test/damaged');
+  await app.choose({ ...SMALL, rows: 20_000 });
+  // The state before block 1 is saved by then, and the last block is still to come.
+  const cancelled = app.cancelWhenSeen('[data-testid=row-1]');
+  await app.run();
+  await cancelled;
+  assert.equal(await app.ended(), 'cancelled');
   await app.page.reload();
   await app.started();
+  await app.element('resume').waitFor();
+  await spoil(app, 'safetensors', 1);
+  // As if another page held the saved state, this measurement leaves it alone.
+  await app.engine().evaluate(async () => {
+    let folder = await navigator.storage.getDirectory();
+    for (const name of ['straightedge', 'sweep']) folder = await folder.getDirectoryHandle(name);
+    self.held = await (await folder.getFileHandle('state-0')).createSyncAccessHandle();
+  });
   await app.choose(SMALL);
-  const again = await app.measure();
-  assert.ok(total(await app.mirror.stats(), 'tokenizer.json').requests > 0, 'it is fetched again');
-  assert.deepEqual(numbers(again), numbers(intact));
+  await app.run();
+  assert.equal(await app.ended(), 'failed');
+  assert.match(await app.error(), /^model\.safetensors: damaged .*; this measurement is discarded, start again to fetch it anew$/);
+  await app.page.reload();
+  await app.started();
+  await app.order(app.element('resume'));
+  assert.equal(await app.ended(), 'failed');
+  assert.match(await app.error(), /the weights that it was measured from were damaged, and were fetched again/);
+  await app.choose(SMALL);
+  const { partial, blocks } = await app.measure();
+  assert.deepEqual([partial, blocks.length], [false, 4]);
 });
 
 visit('cancelled while weights go to the GPU, all of its memory is given back', {

@@ -77,7 +77,7 @@ for (const first of ['the map', 'the loss']) {
   }));
 }
 
-const NO_MEMORY = /^GPU: [^.;]*memory[^.;]*; [^.;]+$/;
+const NO_MEMORY = /^GPU: out of memory \([^;]*\); close other programs or use the CPU, finished blocks are kept$/;
 
 trial('where there is no memory from the start, one sentence says so', () => within(littleMemory(1e6), async (app) => {
   await app.run();

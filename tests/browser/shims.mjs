@@ -179,6 +179,13 @@ export const impatient = (times) => text((times) => {
   AbortSignal.timeout = (milliseconds) => own(milliseconds / times);
 }, times);
 
+/** A worker in which timers of a second or more come `self.times` sooner than was asked for, from when a test sets it. */
+export const hasty = () => text(() => {
+  const own = self.setTimeout.bind(self);
+  self.times = 1;
+  self.setTimeout = (then, milliseconds, ...given) => own(then, milliseconds >= 1000 ? milliseconds / self.times : milliseconds, ...given);
+});
+
 /** A browser whose first request for a file is never answered. */
 export const unanswered = (file) => text((file) => {
   const own = self.fetch.bind(self);

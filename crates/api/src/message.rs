@@ -101,7 +101,8 @@ pub struct StoredItem {
 pub struct Order {
     /// Number of the measurement, repeated in its replies.
     pub run: u32,
-    /// Key of its result in the page's store.
+    /// Key of its result in the page's store; orders that were stored by earlier versions have none.
+    #[serde(default)]
     pub result: String,
     /// The job.
     pub job: Job,

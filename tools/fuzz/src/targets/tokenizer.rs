@@ -3,6 +3,7 @@
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use straightedge::corpus::Tokenizer;
+use straightedge::job::Protocol;
 
 use crate::target::{Limits, Refusal};
 
@@ -35,7 +36,7 @@ pub(super) fn json_seeds() -> Vec<Vec<u8>> {
             "pre_tokenizer": pre_tokenizer, "post_processor": null, "decoder": decoder, "model": model})
     };
     let split = json!({"type": "Split", "pattern": {"Regex": "'s|\\w+|\\s+(?!\\S)|[^\\s]"}, "behavior": "Isolated", "invert": false});
-    let trees = [
+    let mut trees = [
         whole(json!({"type": "NFC"}), byte_level.clone(), byte_level.clone(), bpe.clone()),
         whole(
             json!({"type": "Sequence", "normalizers": [{"type": "NFKD"}, {"type": "Lowercase"}, {"type": "StripAccents"},
@@ -74,9 +75,26 @@ pub(super) fn json_seeds() -> Vec<Vec<u8>> {
                 "end_of_word_suffix": "</w>", "continuing_subword_prefix": ""}),
         ),
     ];
+    let around = around_a_text();
+    for (tree, post_processor) in trees.iter_mut().zip(around) {
+        tree["post_processor"] = post_processor;
+    }
     let with_text =
         |(at, tree): (usize, &Value)| [tree.to_string().as_bytes(), b"\0", TEXTS[at % 3].as_bytes()].concat();
     trees.iter().enumerate().map(with_text).collect()
+}
+
+/// Steps that add special tokens around a text.
+fn around_a_text() -> [Value; 4] {
+    let template = json!({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
+        {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}],
+        "pair": [], "special_tokens": {"<s>": {"id": "<s>", "ids": [17], "tokens": ["<s>"]},
+        "</s>": {"id": "</s>", "ids": [18, 1], "tokens": ["</s>", "b"]}}});
+    let bert = json!({"type": "BertProcessing", "sep": ["</s>", 18], "cls": ["<s>", 17]});
+    let roberta = json!({"type": "RobertaProcessing", "sep": ["</s>", 18], "cls": ["<s>", 17], "trim_offsets": true,
+        "add_prefix_space": false});
+    let both = json!({"type": "Sequence", "processors": [{"type": "ByteLevel"}, bert, template]});
+    [template, roberta, bert, both]
 }
 
 /// Reads a tokenizer, and the text after the zero byte with it.
@@ -92,6 +110,9 @@ fn use_all(tokenizer: &Tokenizer, text: &[u8]) -> Result<(), Refusal> {
     let ids = block_on(tokenizer.encode("text", text))?;
     let some = block_on(tokenizer.encode_start("text", text, 3, &|_, _| {}))?;
     assert!(ids.starts_with(&some) || some.starts_with(&ids), "the beginning of a text has other tokens");
+    let protocol = Protocol { piece_chars: 3, seq_len: 2, rows: 8, ..Protocol::default() };
+    let pieces = block_on(tokenizer.encode_pieces("text", text, &protocol, &|_, _| {}))?;
+    assert!(pieces.len() <= protocol.rows, "pieces give more tokens than rows");
     tokenizer.decode(&ids)?;
     for id in ids.iter().take(5).chain(&[0, 18, u32::MAX]) {
         let _ = (tokenizer.name(*id), tokenizer.decode(&[*id])?);

@@ -85,7 +85,7 @@ impl Session {
 
     /// Orders the form's measurement as a repetition of a report, with that report as overlay.
     fn order_like(self, report: Report) {
-        let replaced = (self.run.get_untracked(), self.kept.get_untracked());
+        let replaced = (self.run.get_untracked(), self.kept.get_untracked(), self.history.current.get_value());
         self.measure_as(|job| order_again(job, &report));
         if self.run.with_untracked(Run::is_running) {
             self.repeated.set(Some(report));

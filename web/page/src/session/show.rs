@@ -29,10 +29,11 @@ impl Session {
         if !has_nothing {
             return;
         }
-        let Some((run, kept)) = self.replaced.try_update_value(Option::take).flatten() else { return };
+        let Some((run, kept, entry)) = self.replaced.try_update_value(Option::take).flatten() else { return };
         if let Phase::Failed(error) = self.run.with_untracked(|run| run.phase().clone()) {
             self.complaint.set(Some(error));
         }
+        self.history.current.set_value(entry);
         self.show(run);
         self.kept.set(kept);
         self.ordered.set_value(None);

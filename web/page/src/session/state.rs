@@ -27,9 +27,12 @@ use straightedge_web::url::finding::Shared;
 use web_sys::File;
 
 use super::handles::Handles;
-use super::history_state::History;
+use super::history_state::{Current, History};
 use crate::link::Link;
 use crate::permalink::Entry;
+
+/// A result that was replaced, the measurements kept before, and its entry in the store.
+type Replaced = (Run, Vec<KeptMeasurement>, Option<Current>);
 
 /// The state of the page. Copies are handles to the same state.
 #[derive(Clone, Copy)]
@@ -108,9 +111,8 @@ pub(crate) struct Session {
     pub(crate) guide: Guide,
     /// The kind of history entry for the current state.
     pub(super) entry: StoredValue<Entry>,
-    /// The result that a repeated measurement has replaced, until that has results of its own, and the measurements
-    /// kept before.
-    pub(super) replaced: StoredValue<Option<(Run, Vec<KeptMeasurement>)>, LocalStorage>,
+    /// What a repeated measurement has replaced, until that has results of its own.
+    pub(super) replaced: StoredValue<Option<Replaced>, LocalStorage>,
     /// Order and file handles of the measurement shown.
     pub(super) ordered: StoredValue<Option<(Order, Vec<File>)>, LocalStorage>,
     /// Number of the latest order or preview.
