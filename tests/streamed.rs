@@ -168,6 +168,6 @@ fn a_state_of_weights_that_were_found_to_be_damaged_elsewhere_is_refused() {
     block_on(files.prepare(&[(WEIGHTS.into(), 0..size)])).expect("all of it, fetched again");
     assert_eq!(told.get(), 1, "whoever finds the damage is told what it means");
     let (report, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &|_| false);
-    let is_told = matches!(&failure, Some(Error::MalformedState { why, .. }) if why.contains("were damaged"));
+    let is_told = matches!(&failure, Some(Error::MalformedState { why, .. }) if why.contains("found to be damaged"));
     assert!(is_told && report.blocks.is_empty(), "{failure:?}");
 }

@@ -160,7 +160,7 @@ fn reads(kind: &str, component: Value) -> Result<(), Error> {
 }
 
 /// The patterns of known tokenizers.
-const KNOWN: [&str; 27] = [
+const KNOWN: [&str; 29] = [
     // GPT-2.
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     // cl100k, as first published and since; as of Llama 3, Qwen2, Qwen3.5, Seed-Coder and Ling.
@@ -187,6 +187,8 @@ const KNOWN: [&str; 27] = [
     r" ?[^(\s|[.,!?…。，、।۔،])]+",
     r"[0-9][0-9][0-9]",
     r"(?=(\d{3})+(?!\d))",
+    r"\d{1,3}(?=(?:\d{3})*\b)",
+    r"(?:\r?\n)+(?!\r?\n)",
     r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)",
     // CLIP, Chameleon.
     r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+",

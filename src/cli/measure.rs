@@ -12,7 +12,7 @@ use straightedge::hub::files::HubFiles;
 use straightedge::hub::id::HubId;
 use straightedge::hub::text::WikiText2;
 use straightedge::job::{Job, Protocol};
-use straightedge::report::Report;
+use straightedge::report::{HealedTogether, Report};
 use straightedge::run::{self, BorrowedTokenizer, Events, Inputs, Resume, ResumeFile, RowsInputs, Text};
 use straightedge::trace::to_json;
 use straightedge::weights::{Files, FolderFiles, maps};
@@ -270,15 +270,22 @@ fn finish(args: &CommonArgs, others: &Others<'_>, start: impl FnOnce() -> Events
     Ok(failure.map_or(status, |error| Status::failed(&error)))
 }
 
-/// Writes maps. Those of a measurement that ended early do not replace a file with more of them.
+/// Writes maps. Those of a measurement that ended early do not replace a file with maps that they lack.
 fn keep_maps(place: &Destination, dumped: &[MapDump], report: &Report) -> Result<()> {
     let bytes = maps::safetensors(dumped, report)?;
-    let held = |path: &Path| {
+    let holds_others = |path: &Path| {
         let found = maps::MapsFile::read(path.display().to_string(), std::fs::read(path).ok()?).ok()?;
-        Some(found.blocks(None).ok()?.len())
+        let kinds = [None, Some(HealedTogether::STREAMS), Some(HealedTogether::TOKENS)];
+        let is_dumped = |healed: Option<&str>, block: &usize| {
+            dumped.iter().any(|map| map.block == *block && map.healed.as_deref() == healed)
+        };
+        let lacks = |healed: Option<&str>| {
+            found.blocks(healed).is_ok_and(|all| !all.iter().all(|block| is_dumped(healed, block)))
+        };
+        Some(kinds.into_iter().any(lacks))
     };
     match place {
-        Destination::File(path) if report.partial && held(path).is_some_and(|held| held > dumped.len()) => {
+        Destination::File(path) if report.partial && holds_others(path) == Some(true) => {
             let elsewhere = || std::env::temp_dir().join(path.file_name().unwrap_or_default());
             let beside = place.reserve().or_else(|_| Destination::File(elsewhere()).reserve())?;
             Destination::File(beside.clone()).keep(&bytes)?;

@@ -2,7 +2,7 @@
 //!
 //! The tokenizers' library matches plain expressions in time linear in what they match. Around look-aheads and possessive
 //! repetitions it goes back step by step, in time that may grow with every step that has a choice, and compiles what lies
-//! between them piece by piece. So they are supported in few places, which all tokenizers known keep to.
+//! between them piece by piece. So they are supported in few places, which the tokenizers of all supported families keep to.
 
 use super::pattern_lexemes::{Lexeme, LexemeKind, Repetition, lexemes};
 
@@ -20,11 +20,15 @@ const MOST_ELEMENTS: usize = 64;
 const MOST_CHOICES: usize = 3;
 /// Alternatives of a group that is matched step by step.
 const MOST_WORDS: usize = 8;
-/// Marks every third digit from the right, as SuperBPE does, in time linear in a number.
-const THOUSANDS: &str = r"(?=(\d{3})+(?!\d))";
+/// Expressions of published tokenizers that go on no further than a number or a run of line ends: every third digit from
+/// the right in SuperBPE and Command A, and line ends in Laguna.
+const KNOWN: [&str; 3] = [r"(?=(\d{3})+(?!\d))", r"\d{1,3}(?=(?:\d{3})*\b)", r"(?:\r?\n)+(?!\r?\n)"];
 
 /// Whether an expression is matched in bounded time and memory.
 pub(super) fn is_bounded(pattern: &str) -> bool {
+    if KNOWN.contains(&pattern) {
+        return true;
+    }
     let Some(lexemes) = lexemes(pattern).filter(|all| pattern.len() <= LONGEST_PATTERN && has_few_copies(all)) else {
         return false;
     };
@@ -125,7 +129,7 @@ impl Step {
 
 /// The number of elements of an alternative that is matched step by step; `None` if it may take many steps.
 fn elements_in_steps(pattern: &str, part: &[Lexeme]) -> Option<usize> {
-    if text(pattern, part) == THOUSANDS {
+    if KNOWN.contains(&text(pattern, part)) {
         return Some(4);
     }
     let (part, end) = without_end(part);

@@ -137,7 +137,7 @@ impl Prepared {
         }
         let measured = self.sweep_and_heal(&pass, &weights, heals).await;
         // Another program may have found what was read before to be damaged.
-        if measured.is_ok() && self.discarded(&weights).await? > discarded {
+        if measured.is_ok() && self.discarded(&weights).await.is_ok_and(|now| now > discarded) {
             out.warn(Warning::new(&WarningKind::DiscardedMeanwhile));
         }
         // A state of damaged weights is none to go on from.

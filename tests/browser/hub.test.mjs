@@ -438,7 +438,7 @@ visit('stored weights that were damaged before they were whole are told, and a m
   await app.started();
   await app.order(app.element('resume'));
   assert.equal(await app.ended(), 'failed');
-  assert.match(await app.error(), /the weights that it was measured from were damaged, and were fetched again/);
+  assert.match(await app.error(), /the weights were found to be damaged since, and were fetched again/);
   await app.choose(SMALL);
   const { partial, blocks } = await app.measure();
   assert.deepEqual([partial, blocks.length], [false, 4]);

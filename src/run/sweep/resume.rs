@@ -189,7 +189,7 @@ impl<B: Backend> Sweep<'_, B> {
     /// and one that lacks a block.
     fn check(&self, contents: &StateHeader) -> io::Result<()> {
         if self.pass.discarded > contents.discarded {
-            return Err(malformed("the weights that it was measured from were damaged, and were fetched again"));
+            return Err(malformed("the weights were found to be damaged since, and were fetched again"));
         }
         let (config, batches) = (self.source.checkpoint.config(), &self.source.reading.batches);
         let width = config.hidden_size;

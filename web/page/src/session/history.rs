@@ -136,6 +136,12 @@ impl Session {
         let Some(store) = self.history.store.get_untracked() else { return };
         let found = self.run.with_untracked(|run| Some((run.origin()?, run.report().filter(|_| is_own(run))?.clone())));
         let Some((origin, report)) = found else { return };
+        // What was only opened is there, and writing it would look like a change to other tabs.
+        let is_as_kept = self.entry_of(origin).is_some_and(|entry| entry.saved.is_some())
+            && self.run.with_untracked(|run| run.results() == 0);
+        if is_as_kept {
+            return;
+        }
         let Ok(json) = serde_json::to_string(&report) else { return };
         let id = self.key_to_write(origin);
         let (entry, deleted) = self.history.entries.with_untracked(|entries| {
