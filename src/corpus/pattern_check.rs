@@ -33,11 +33,20 @@ pub(super) fn is_bounded(pattern: &str) -> bool {
         return false;
     };
     let Some(alternatives) = alternatives(&lexemes) else { return false };
-    let is_read = |part: &&[Lexeme]| is_plain(part) && regex_syntax::parse(text(pattern, part)).is_ok();
-    let stepwise: Vec<_> = alternatives.iter().copied().filter(|part| !is_read(part)).collect();
-    let counts: Option<Vec<_>> = stepwise.iter().map(|part| elements_in_steps(pattern, part)).collect();
-    let is_small = stepwise.is_empty() || alternatives.len() <= MOST_ALTERNATIVES;
-    is_small && counts.is_some_and(|counts| counts.iter().sum::<usize>() <= MOST_ELEMENTS)
+    let (mut stepwise, mut elements) = (false, 0);
+    for part in &alternatives {
+        if is_plain(part) && is_read(pattern, part) {
+            continue;
+        }
+        let Some(count) = elements_in_steps(pattern, part) else { return false };
+        (stepwise, elements) = (true, elements + count);
+    }
+    !stepwise || alternatives.len() <= MOST_ALTERNATIVES && elements <= MOST_ELEMENTS
+}
+
+/// Whether neighbouring parts are an expression by themselves.
+fn is_read(pattern: &str, part: &[Lexeme]) -> bool {
+    regex_syntax::parse(text(pattern, part)).is_ok()
 }
 
 /// The text of neighbouring parts.
@@ -133,8 +142,7 @@ fn elements_in_steps(pattern: &str, part: &[Lexeme]) -> Option<usize> {
         return Some(4);
     }
     let (part, end) = without_end(part);
-    let parses = |part| regex_syntax::parse(text(pattern, part)).is_ok();
-    let steps = steps(part).filter(|_| parses(part) && parses(end))?;
+    let steps = steps(part).filter(|_| is_read(pattern, part) && is_read(pattern, end))?;
     // What follows the last possessive repetition is matched as a plain expression.
     let last = steps.iter().rposition(Step::is_possessive).map_or(0, |at| at + 1);
     let stepwise = if end.is_empty() { &steps[..last] } else { &steps[..] };
@@ -143,12 +151,12 @@ fn elements_in_steps(pattern: &str, part: &[Lexeme]) -> Option<usize> {
 
 /// An alternative without the look-ahead or end of text behind it, and the character of that look-ahead.
 fn without_end(part: &[Lexeme]) -> (&[Lexeme], &[Lexeme]) {
-    let kinds: Vec<_> = part.iter().rev().take(3).map(|lexeme| lexeme.kind).collect();
-    match kinds[..] {
-        [LexemeKind::End, ..] => part.split_at(part.len() - 1),
-        [LexemeKind::Close, kind, LexemeKind::Ahead] if kind.is_single() => {
-            let (steps, look) = part.split_at(part.len() - 3);
-            (steps, &look[1..2])
+    match part {
+        [steps @ .., Lexeme { kind: LexemeKind::End, .. }] => (steps, &part[steps.len()..]),
+        [steps @ .., ahead, look, close]
+            if ahead.kind == LexemeKind::Ahead && look.kind.is_single() && close.kind == LexemeKind::Close =>
+        {
+            (steps, std::slice::from_ref(look))
         }
         _ => (part, &[]),
     }

@@ -53,10 +53,11 @@ impl SpecialTokens {
         self.surround(before, after)
     }
 
-    fn surround(&mut self, before: Vec<u32>, after: Vec<u32>) -> Found<()> {
+    fn surround(&mut self, mut before: Vec<u32>, after: Vec<u32>) -> Found<()> {
         fits(self.before.len() + before.len())?;
         fits(self.after.len() + after.len())?;
-        self.before.splice(..0, before);
+        before.append(&mut self.before);
+        self.before = before;
         self.after.extend(after);
         Ok(())
     }

@@ -3,8 +3,6 @@
 //!
 //! Components are told by their fields, because older files do not name their type.
 
-use std::collections::HashMap;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -152,9 +150,13 @@ fn model(model: &Value) -> Checked<()> {
 /// another token of its id.
 fn copied(model: &Value) -> u64 {
     let len = |field: &str| model[field].as_str().map_or(0, str::len);
-    let (mut ids, mut longest) = (HashMap::new(), len("unk_token"));
-    for (token, id) in model["vocab"].as_object().into_iter().flatten() {
-        if let Some(other) = ids.insert(id.as_u64(), token.len()) {
+    let vocab = model["vocab"].as_object();
+    // Lengths by id; a token whose id lies beyond the others counts as if it were shared.
+    let (mut lens, mut longest) = (vec![0; vocab.map_or(0, |vocab| vocab.len())], len("unk_token"));
+    for (token, id) in vocab.into_iter().flatten() {
+        let place = id.as_u64().and_then(|id| lens.get_mut(usize::try_from(id).ok()?));
+        let other = place.map_or(token.len(), |place| std::mem::replace(place, token.len()));
+        if other > 0 {
             longest = longest.max(other).max(token.len());
         }
     }

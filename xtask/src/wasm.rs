@@ -25,23 +25,24 @@ const WASM_2: [&str; 8] = [
 ];
 
 /// Passes of wasm-opt: they remove branches, parameters, stores and blocks without effect, shorten instructions, and
-/// merge equal functions. Functions are then sorted by name, so that the many instances of a generic function are
-/// adjacent, where a host's compressor finds their similarity.
+/// merge equal functions. They run twice, because each leaves work for the others.
 ///
 /// Each is here because it shrinks the compressed engine. Other size optimisations (`--simplify-locals`,
 /// `--coalesce-locals`, `--code-folding`, all of `-Os`) make instances less alike: the engine shrinks by a twentieth
 /// and its compressed form grows by a fortieth.
-const PASSES: [&str; 9] = [
+const PASSES: [&str; 7] = [
     "--remove-unused-brs",
     "--dae",
     "--rse",
     "--vacuum",
     "--optimize-instructions",
     "--duplicate-function-elimination",
-    "--strip-producers",
-    "--strip-target-features",
-    "--reorder-functions-by-name",
+    "--merge-blocks",
 ];
+
+/// The last passes: functions are sorted by name, so that the many instances of a generic function are adjacent, where a
+/// host's compressor finds their similarity.
+const LAST_PASSES: [&str; 3] = ["--strip-producers", "--strip-target-features", "--reorder-functions-by-name"];
 
 /// The npm package of wasm-opt.
 const WASM_OPT: &str = "xtask/wasm-opt";
@@ -101,7 +102,7 @@ fn bind(name: &str, compiled: &Path, folder: &Path, effort: Effort) -> Result<()
 fn optimise(module: &Path) -> Result<()> {
     let Some(wasm_opt) = wasm_opt() else { return Ok(()) };
     let mut command = Command::new("node");
-    command.arg(wasm_opt).args(WASM_2).args(PASSES).arg(module).arg("-o").arg(module);
+    command.arg(wasm_opt).args(WASM_2).args(PASSES).args(PASSES).args(LAST_PASSES).arg(module).arg("-o").arg(module);
     run(&mut command)
 }
 
