@@ -238,6 +238,13 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn every_control_that_is_compared_with_a_trained_model_is_told() {
+        for about in [Preset::Learned.texts()[1], t().controls_about] {
+            assert!(about.contains("re-initialised") && about.contains("random order"), "{about}");
+        }
+    }
+
+    #[test]
     fn without_models_there_is_nothing_to_compare() {
         for preset in Preset::ALL {
             assert!(preset.keys(&[]).is_empty(), "{preset:?}");

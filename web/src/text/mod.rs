@@ -281,7 +281,7 @@ catalogue! {
     preset_families: "Families",
     preset_families_about: "Three model families with the same width, depth, tokenizer and training: how linear a block becomes depends on the family.",
     preset_learned: "Trained or re-initialised",
-    preset_learned_about: "The same model after training, before its first step, and re-initialised: the difference is what training added.",
+    preset_learned_about: "The same model after training, before its first step, re-initialised, and with its weights in random order, which keeps their size: from there to the trained one was learned; from re-initialised to there is size alone.",
     preset_training: "During training",
     preset_training_about: "One training run at several steps, from the first to the last. Step through the checkpoints, or play them.",
     preset_seeds: "Two seeds",
@@ -409,7 +409,7 @@ catalogue! {
 
     controls_tab: "Controls",
     controls_name: "Was the linearity learned?",
-    controls_about: "The same fit with re-initialised weights, with Gaussian inputs, and without the first position of each window.",
+    controls_about: "The same fit with re-initialised weights, with the trained weights in random order, with Gaussian inputs, and without the first position of each window.",
     controls_figure: "R² of each block, original and controls",
     controls_caption: "Re-initialised weights are as small as before training, so a narrow network stays close to linear. Shuffled weights keep the trained scale and lose only their order. If the original differs much from the shuffled weights, the order was learned; the gap between shuffled and re-initialised weights is due to scale alone. If Gaussian inputs give the same R² as real ones, the linearity comes from the weights, not from the data.",
     control_original: "original",
