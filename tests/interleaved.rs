@@ -145,3 +145,47 @@ fn a_planted_difference_of_a_hundredth_differs_and_one_of_a_half_thousandth_does
     assert!(far.ends_with(", differs"), "{far}");
     assert!(near.ends_with(", does not differ here"), "{near}");
 }
+
+#[test]
+fn every_quantity_with_influences_is_judged_on_the_same_windows() {
+    let folder = folder("quantities");
+    let windows = 12 * FOLDS;
+    let ids: Vec<u32> = (0..windows * WINDOW).map(|at| ((at * at / 7 + 3 * at) % 401) as u32).collect();
+    let (tokens, model) = (folder.join("ids.json"), common::fixture("tiny-gpt2"));
+    fs::write(&tokens, json!(ids).to_string()).expect("a file");
+    let (first, second) = (folder.join("first.json"), folder.join("second.json"));
+    let args = ["measure", text(&model), "--tokens", text(&tokens), "--seq-len", "32", "--measures", "fit,swap"];
+    let known = blocks(&args, &first)[1]["influence"].as_object().expect("influences").clone();
+    let mut report: Value = serde_json::from_slice(&fs::read(&first).expect("a report")).expect("JSON");
+    // By the same in every window, so that no interval of a difference contains 0.
+    let block = &mut report["blocks"][1];
+    let raise = |value: &mut Value| *value = (value.as_f64().expect("a number") + 0.25).into();
+    ["r2_lin", "r2_lin_scalar", "cosine"].into_iter().for_each(|name| raise(&mut block[name]));
+    block["delta_ppl"].as_object_mut().expect("losses").values_mut().for_each(raise);
+    fs::write(&second, report.to_string()).expect("a report");
+    let judged = || {
+        let output = run(&["compare", text(&first), text(&second)]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        said.lines().filter(|line| line.contains(": b - a = ")).map(String::from).collect::<Vec<_>>()
+    };
+    let labels = [
+        ("cosine", "Cosine"),
+        ("delta_ppl_linear", "ΔPPL linear"),
+        ("delta_ppl_mean", "ΔPPL mean"),
+        ("delta_ppl_zero", "ΔPPL zero"),
+        ("r2_lin", "R²_lin"),
+        ("r2_lin_scalar", "R² scalar"),
+    ];
+    assert_eq!(known.keys().map(String::as_str).collect::<Vec<_>>(), labels.map(|(name, _)| name));
+    let lines = judged();
+    assert_eq!(lines.len(), labels.len(), "what is alike is not listed: {lines:?}");
+    for ((_, label), line) in labels.into_iter().zip(&lines) {
+        assert!(
+            line.starts_with(&format!("{label} of block 1: b - a = +0.25")) && line.ends_with(", differs"),
+            "{line}"
+        );
+    }
+    report["protocol"]["seq_len"] = 16.into();
+    fs::write(&second, report.to_string()).expect("a report");
+    assert_eq!(judged(), [""; 0], "other windows");
+}

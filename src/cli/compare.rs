@@ -1,14 +1,14 @@
 //! `compare`: compares two reports number by number.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use straightedge::agreement::{Agreement, correlation_interval};
 use straightedge::difference::{Compared, Condition, Place, compare as differences, conditions};
 use straightedge::error::Result;
 use straightedge::fields::Field;
-use straightedge::paired::PairedDifference;
-use straightedge::report::Report;
-use straightedge::summary::Summary;
+use straightedge::paired::{HeldOutWindows, MeasuredValue, PairedDifference};
+use straightedge::report::{BlockReport, Report};
 use straightedge::visible::{shown, visible};
 
 use super::results;
@@ -86,22 +86,45 @@ fn tell(text: &mut String, name: &str, found: &Compared, tolerance: f64) -> bool
 }
 
 /// Whether the blocks of b differ from those of a by more than the held-out windows explain, in every quantity whose
-/// influences were recorded; it does not affect the exit status.
+/// influences both reports have; it does not affect the exit status.
 fn paired(a: &Report, b: &Report) -> String {
-    let [a, b] = [a, b].map(Summary::new);
+    let windows = HeldOutWindows::of(a);
+    if windows.is_none() || windows != HeldOutWindows::of(b) {
+        return String::new();
+    }
+    let pairs: Vec<(&BlockReport, &BlockReport)> = a
+        .blocks
+        .iter()
+        .filter_map(|one| Some((one, b.blocks.iter().find(|other| other.block == one.block)?)))
+        .collect();
+    let names: BTreeSet<&String> =
+        pairs.iter().flat_map(|(one, other)| one.influence.keys().chain(other.influence.keys())).collect();
     let mut text = String::new();
-    for field in Field::charts() {
-        for at in 0..a.curve(field).len() {
-            let Some(PairedDifference { amount, half }) = a.difference(&b, field, at) else { continue };
-            let judgement = match amount.abs() > half {
-                _ if amount == 0.0 => continue,
-                true => "differs",
-                false => "does not differ here",
-            };
-            let _ = writeln!(text, "{} of block {at}: b - a = {amount:+.6} ± {half:.6}, {judgement}", field.label());
+    for name in names {
+        let quantity = quantity(name);
+        for (one, other) in &pairs {
+            let at = one.block;
+            let [one, other] = [one, other].map(|block| MeasuredValue::of_block(block, name));
+            let found = one.zip(other).and_then(|(one, other)| PairedDifference::new(one, other));
+            let Some(difference) = found.filter(|found| found.amount != 0.0) else { continue };
+            let judgement = if difference.differs() { "differs" } else { "does not differ here" };
+            let PairedDifference { amount, half } = difference;
+            let _ = writeln!(text, "{quantity} of block {at}: b - a = {amount:+.6} ± {half:.6}, {judgement}");
         }
     }
     text
+}
+
+/// Name for people of a quantity with influences: that of its field, or of what it is the loss or gain of.
+fn quantity(name: &str) -> String {
+    if let Some(field) = Field::ALL.iter().find(|field| field.line().interval == name) {
+        return field.label().into();
+    }
+    match (name.strip_prefix("delta_ppl_"), name.strip_prefix("gain_")) {
+        (Some(replacement), _) => format!("ΔPPL {}", shown(replacement)),
+        (_, Some(probe)) => format!("gain of {}", shown(probe)),
+        _ => shown(name),
+    }
 }
 
 /// The agreement of the two r2_lin profiles; it does not affect the exit status.
