@@ -5,7 +5,7 @@ use straightedge_api::report::BlockReport;
 
 use crate::comparison::overlay::{Metric, Overlay};
 use crate::state::run::Run;
-use crate::text::cell::{Cell, told};
+use crate::text::cell::{Cell, over_folds, told};
 use crate::text::format::{fixed, share};
 use crate::text::{fill, t};
 
@@ -45,7 +45,8 @@ fn values(number: usize, block: Option<&BlockReport>) -> String {
         return fill(t().block_undefined, &[("block", &number)]);
     }
     let value = fill(t().block_value, &[("block", &number), ("value", &both(Field::R2Lin, block))]);
-    let spread = block.r2_cv_std.map(|std| fill(t().block_spread, &[("spread", &fixed(Some(std), 4))]));
+    let spread = over_folds(block, |value| fixed(Some(value), 4));
+    let spread = spread.map(|spread| fill(t().block_spread, &[("spread", &spread)]));
     [Some(value), spread].into_iter().flatten().collect::<Vec<_>>().join(", ") + "."
 }
 
@@ -71,21 +72,22 @@ mod tests {
         let rows: Vec<_> = run.blocks().iter().map(cells).collect();
         let nothing = ["–"; 4];
         assert_eq!(rows.len(), 3);
-        assert_eq!(rows[0][..7], ["1.0000", "0.0000", "–", "–", "–", "–", "8"]);
-        assert_eq!(rows[1][..7], ["−0.2500", "0.0100", "–", "–", "–", "–", "8"]);
+        assert_eq!(rows[0][..7], ["1.0000", "mean 0.9900 (sd 0.0000)", "–", "–", "–", "–", "8"]);
+        assert_eq!(rows[1][..7], ["−0.2500", "mean −0.2600 (sd 0.0100)", "–", "–", "–", "–", "8"]);
         assert_eq!(rows[2][..7], ["–", "–", "–", "–", "–", "–", "8"]);
         assert!(rows.iter().all(|row| row.len() == Field::table().count() && row[7..] == nothing));
     }
 
     #[test]
     fn sentences_tell_values_from_their_absence() {
-        let block = BlockReport { block: 3, r2_lin: Some(0.5), r2_cv_std: Some(0.02), ..Default::default() };
-        assert_eq!(values(3, Some(&block)), "Block 3: R² 0.500000, standard deviation 0.0200 over the folds.");
+        let mut block = BlockReport { block: 3, r2_lin: Some(0.5), ..Default::default() };
+        (block.r2_cv_mean, block.r2_cv_std) = (Some(0.4157), Some(0.02));
+        assert_eq!(values(3, Some(&block)), "Block 3: R² 0.500000, over the folds mean 0.4157 (sd 0.0200).");
         let interval = Interval { low: 0.4616, high: 0.54 };
         let known = BlockReport { intervals: [("r2_lin".into(), interval)].into(), ..block.clone() };
         assert_eq!(
             values(3, Some(&known)),
-            "Block 3: R² 0.50 ± 0.04 (0.500000), standard deviation 0.0200 over the folds."
+            "Block 3: R² 0.50 ± 0.04 (0.500000), over the folds mean 0.4157 (sd 0.0200)."
         );
         let undefined = BlockReport { r2_lin: None, ..block };
         assert!(values(3, Some(&undefined)).contains("undefined"));

@@ -210,11 +210,11 @@ fn is_result(event: &Event) -> bool {
     )
 }
 
-/// The 95 % interval; in reports without one, a standard deviation over the folds on either side.
+/// The 95 % interval; in reports without one, a standard deviation over the folds on either side of their mean.
 fn whisker(block: &BlockReport, metric: Metric) -> Option<[f64; 2]> {
     let folds = || {
-        let (r2, deviation) = (block.r2_lin.filter(|_| metric == Metric::Lin)?, block.r2_cv_std?);
-        Some([r2 - deviation, r2 + deviation])
+        let (mean, deviation) = (block.r2_cv_mean.filter(|_| metric == Metric::Lin)?, block.r2_cv_std?);
+        Some([mean - deviation, mean + deviation])
     };
     metric.field().interval(block).map(|interval| [interval.low, interval.high]).or_else(folds)
 }
@@ -226,7 +226,7 @@ pub(crate) mod tests {
     use straightedge_api::event::{Outcome, Stage};
     use straightedge_api::job::Protocol;
     use straightedge_api::message::Memory;
-    use straightedge_api::report::{AppInfo, CorpusInfo, DeviceInfo, Header, ModelInfo, ProtocolInfo};
+    use straightedge_api::report::{AppInfo, CorpusInfo, DeviceInfo, Header, Interval, ModelInfo, ProtocolInfo};
 
     /// A recorded measurement of a model with three blocks, the last of them null.
     pub(crate) fn recording() -> Vec<Event> {
@@ -238,8 +238,10 @@ pub(crate) mod tests {
             device: DeviceInfo { backend: "cpu".into(), ..Default::default() },
             ordered: Default::default(),
         };
-        let block = |block, r2_lin, r2_cv_std| {
-            Event::Block(Box::new(BlockReport { block, r2_lin, r2_cv_std, rank: 8, ..Default::default() }))
+        // The mean over the folds is not R² of the last one.
+        let block = |block, r2_lin: Option<f64>, r2_cv_std| {
+            let r2_cv_mean = r2_lin.map(|r2| r2 - 0.01);
+            Event::Block(Box::new(BlockReport { block, r2_lin, r2_cv_mean, r2_cv_std, rank: 8, ..Default::default() }))
         };
         let warning = Warning { code: "zero".into(), block: Some(2), text: "no held-out variance".into() };
         vec![
@@ -275,6 +277,17 @@ pub(crate) mod tests {
         assert_eq!((started.profile(Metric::Lin).next, started.blocks().len()), (Some(0), 1));
         assert!(run.report().is_some_and(|report| !report.partial));
         assert_eq!(run.progress(), None);
+    }
+
+    #[test]
+    fn without_an_interval_a_whisker_is_about_the_mean_of_the_folds() {
+        let mut block = BlockReport { r2_lin: Some(0.5), r2_lin_scalar: Some(0.6), ..Default::default() };
+        assert_eq!(whisker(&block, Metric::Lin), None);
+        (block.r2_cv_mean, block.r2_cv_std) = (Some(0.375), Some(0.125));
+        assert_eq!(whisker(&block, Metric::Lin), Some([0.25, 0.5]));
+        assert_eq!(whisker(&block, Metric::Scalar), None, "folds have only the other R²");
+        block.intervals = [("r2_lin".into(), Interval { low: 0.4, high: 0.7 })].into();
+        assert_eq!(whisker(&block, Metric::Lin), Some([0.4, 0.7]));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use straightedge_api::precision::Precision;
 use straightedge_api::report::{BlockReport, Interval};
 
 use super::format::{fixed, full, magnitude, usual};
+use super::{detail, fill};
 
 /// From here on numbers are written with an exponent.
 const LARGE: f64 = 1e7;
@@ -24,8 +25,13 @@ impl Cell {
         Self::with_digits(within(value, interval).unwrap_or_else(|| usual(value)), value)
     }
 
-    /// A field of a block.
+    /// A field of a block; the spread over the folds with their mean, about which it is.
     pub fn of_block(field: Field, block: &BlockReport) -> Self {
+        if field == Field::R2CvStd
+            && let Some(shown) = over_folds(block, |value| fixed(Some(value), 4))
+        {
+            return Self { shown, full: over_folds(block, full) };
+        }
         let value = field.of_block(block);
         Self::with_digits(within(value, field.interval(block)).unwrap_or_else(|| usual(field, value)), value)
     }
@@ -44,6 +50,12 @@ impl Cell {
     pub fn in_full(&self) -> &str {
         self.full.as_deref().unwrap_or(&self.shown)
     }
+}
+
+/// R² over the folds as mean and standard deviation; `None` where they are undefined.
+pub fn over_folds(block: &BlockReport, digits: fn(f64) -> String) -> Option<String> {
+    let [mean, deviation] = [block.r2_cv_mean?, block.r2_cv_std?].map(digits);
+    Some(fill(detail::t().over_folds, &[("mean", &mean), ("deviation", &deviation)]))
 }
 
 /// A number and half the width of its interval, rounded as far as the interval allows: `0.849 ± 0.002`. `None` without
@@ -138,6 +150,17 @@ mod tests {
         let median = Cell::of_block(Field::R2FeatureMedian, &block);
         assert_eq!((median.shown.as_str(), median.in_full()), ("0.7123", "0.712345"));
         assert_eq!(Cell::of_field(Field::R2Lin, r2_lin), "0.8491");
+    }
+
+    #[test]
+    fn a_spread_over_the_folds_stands_with_their_mean() {
+        let mut block = BlockReport { r2_lin: Some(0.5), r2_cv_std: Some(0.012_345), ..BlockReport::default() };
+        block.r2_cv_mean = Some(0.415_678);
+        let cell = Cell::of_block(Field::R2CvStd, &block);
+        assert_eq!(cell, "mean 0.4157 (sd 0.0123)");
+        assert_eq!(cell.in_full(), "mean 0.415678 (sd 0.012345)");
+        block.r2_cv_mean = None;
+        assert_eq!(Cell::of_block(Field::R2CvStd, &block), "0.0123");
     }
 
     #[test]

@@ -17,6 +17,7 @@ catalogue! {
     none_measured: "No block is measured yet. Press Measure, and the first one appears here as soon as it is finished.",
     not_measured: "Block {block} was not measured. Choose all blocks and measure again.",
     numbers: "As a table",
+    over_folds: "mean {mean} (sd {deviation})",
 
     formula_network_name: "The network",
     formula_map_name: "The linear map",

@@ -43,7 +43,7 @@ macro_rules! fields {
 fields! {
     Number = Line::listed("blocks[].block", 0, "Number of the block, from 0").tolerance(NO_RESULT);
     R2Lin = Line::number("blocks[].r2_lin", Block(|b| b.r2_lin), Decimals(6), "R²_lin", 2, "Held-out R² of the best affine map, one mean per output feature").interval("r2_lin").shown(Table).higher(MoreLinear).chart("r2_lin", "R²_lin", Share, Fit);
-    R2CvStd = Line::number("blocks[].r2_cv_std", Block(|b| b.r2_cv_std), Decimals(4), "± folds", 2, "Standard deviation of R² over the folds, each held out in turn").shown(Table);
+    R2CvStd = Line::number("blocks[].r2_cv_std", Block(|b| b.r2_cv_std), Decimals(4), "folds", 2, "Standard deviation of R² over the folds, each held out in turn").shown(Table);
     RowsPerInput = Line::number("blocks[].rows_per_input", Block(|b| b.rows_per_input), Decimals(1), "Rows/input", 2, "Training rows divided by inputs; optional").shown(Table);
     R2Limit = Line::number("blocks[].r2_limit", Block(|b| b.r2_limit), Decimals(4), "R² limit", 2, "R²_lin that the learning curve approaches with many rows; optional").shown(Table).higher(MoreLinear);
     R2LimitError = Line::number("blocks[].r2_limit_error", Block(|b| b.r2_limit_error), Decimals(4), "± limit", 2, "Standard error of r2_limit; optional");
