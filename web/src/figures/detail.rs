@@ -170,7 +170,8 @@ fn gains(block: &BlockReport) -> Option<Figure> {
     let probes = probes.filter(|(_, probe)| probe.gain.is_some());
     let mark = |(at, (name, probe)): (usize, (&str, &straightedge_api::report::ProbeReport))| {
         let gaps = [("r2", &*share(probe.r2)), ("steps", &probe.steps.to_string())];
-        Mark { more: fill(d().block_probe_more, &gaps), ..Mark::new(name, at as f64, probe.gain) }
+        let gain = Mark::new(name, at as f64, probe.gain).within(None, block.gain_interval(name));
+        Mark { more: fill(d().block_probe_more, &gaps), ..gain }
     };
     columns(
         block,
@@ -213,6 +214,8 @@ fn titled(title: &str, block: &BlockReport) -> String {
 
 #[cfg(test)]
 mod tests {
+    use straightedge_api::report::Interval;
+
     use super::super::sample;
     use super::*;
 
@@ -271,6 +274,11 @@ mod tests {
         let gains = all.iter().find(|figure| figure.title.contains(d().block_probes_figure)).unwrap();
         assert_eq!(gains.plot.tell((0, 0)), "poly: gain 0.0100000, R² 0.910000, 40 steps");
         assert!(all.iter().all(|figure| figure.title.starts_with("Block 0")), "{all:?}");
+        let mut block = report.blocks[0].clone();
+        block.intervals = [("gain_poly".into(), Interval { low: 0.0075, high: 0.0125 })].into();
+        let within = super::gains(&block).unwrap();
+        assert_eq!(within.plot.tell((0, 0)), "poly: gain 0.010 ± 0.003 (0.0100000), R² 0.910000, 40 steps");
+        assert_eq!(within.table.rows[0][1], "0.010 ± 0.003");
     }
 
     #[test]
