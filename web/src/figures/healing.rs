@@ -1,11 +1,10 @@
 //! Recovery of a swap's cost by fine-tuning, next to the same budget for the original.
 
-use straightedge_api::probes::NAMES;
 use straightedge_api::report::{BlockReport, Report};
 
 use super::figure::{BLOCK_AXIS, Figure, Grid, alike, at_x, block_name, blocks_of, by_block, curve, grid_of, heads};
 use super::healed_together;
-use super::shown::{HEALED, shown_block};
+use super::shown::{HEALED, probe_names, shown_block};
 use crate::chart::plot::{Axis, Plot};
 use crate::chart::scale::Kind;
 use crate::state::views::View;
@@ -31,10 +30,9 @@ fn before_and_after(report: &Report) -> Option<Figure> {
         by_block(report, t().heal_original, 2, |block| Some(block.heal.get("original")?.delta_ppl)),
     ];
     let of_probe = |(at, name): (usize, &str)| {
-        let healed = fill(probes().probe_healed, &[("probe", name)]);
-        by_block(report, &healed, 4 + at, |block| Some(block.heal.get(name)?.delta_ppl))
+        by_block(report, &healed(name), 4 + at, |block| Some(block.heal.get(name)?.delta_ppl))
     };
-    let all = all.into_iter().chain(NAMES.into_iter().enumerate().map(of_probe));
+    let all = all.into_iter().chain(probe_names().enumerate().map(of_probe));
     let all: Vec<_> = all.flatten().collect();
     (!all.is_empty()).then(|| Figure {
         title: t().healing_figure.into(),
@@ -71,38 +69,56 @@ fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
 }
 
 fn table(report: &Report) -> Grid {
-    let healed = report.blocks.iter().filter(|block| !block.heal.is_empty());
-    Grid {
-        head: heads(&[t().block, t().heal_before, t().heal_after, t().heal_adam, t().heal_original, t().axis_steps]),
-        rows: healed.map(row).collect(),
-    }
+    let blocks = report.blocks.iter().filter(|block| !block.heal.is_empty());
+    let probes: Vec<&str> =
+        probe_names().filter(|name| report.blocks.iter().any(|block| block.heal.contains_key(*name))).collect();
+    let mut head = heads(&[t().block, t().heal_before, t().heal_after, t().heal_adam, t().heal_original]);
+    head.extend(probes.iter().map(|name| healed(name)));
+    head.push(t().axis_steps.into());
+    Grid { head, rows: blocks.map(|block| row(block, &probes)).collect() }
 }
 
-fn row(block: &BlockReport) -> Vec<Cell> {
+fn row(block: &BlockReport, probes: &[&str]) -> Vec<Cell> {
     let loss = |value| Cell::number(value, None, exact);
     let [linear, adam, original] = ["linear", "linear_adam", "original"].map(|name| block.heal.get(name));
     let steps = linear.or(original).map_or(NOTHING.into(), |heal| heal.steps.to_string().into());
-    vec![
+    let mut cells = vec![
         block.block.to_string().into(),
         loss(linear.and_then(|heal| heal.delta_ppl_before)),
         loss(linear.and_then(|heal| heal.delta_ppl)),
         loss(adam.and_then(|heal| heal.delta_ppl)),
         loss(original.and_then(|heal| heal.delta_ppl)),
-        steps,
-    ]
+    ];
+    cells.extend(probes.iter().map(|name| loss(block.heal.get(*name).and_then(|heal| heal.delta_ppl))));
+    cells.push(steps);
+    cells
+}
+
+/// Name of the losses of a probe after healing.
+fn healed(probe: &str) -> String {
+    fill(probes().probe_healed, &[("probe", probe)])
 }
 
 #[cfg(test)]
 mod tests {
+    use straightedge_api::report::HealReport;
+
     use super::super::sample;
     use super::*;
 
     #[test]
     fn healing_shows_before_after_and_the_original_with_the_same_budget() {
-        let figures: Vec<_> = figures(&sample::report(), None).into_iter().flatten().collect();
+        let mut report = sample::report();
+        let gate = HealReport { delta_ppl: Some(0.125), steps: 200, ..HealReport::default() };
+        report.blocks[0].heal.insert("gate".into(), gate);
+        let figures: Vec<_> = figures(&report, None).into_iter().flatten().collect();
         let values: Vec<_> = figures[0].plot.series.iter().map(|series| series.marks[0].y).collect();
-        assert_eq!(values, [Some(0.5), Some(0.2), Some(0.25), Some(-0.3), Some(0.3)]);
-        assert_eq!(figures[0].table.rows, [["0", "0.500000", "0.200000", "0.250000", "−0.300000", "200"]]);
+        assert_eq!(values, [Some(0.5), Some(0.2), Some(0.25), Some(-0.3), Some(0.3), Some(0.125)]);
+        let table = &figures[0].table;
+        let values = ["0", "0.500000", "0.200000", "0.250000", "−0.300000", "0.300000", "0.125000", "200"];
+        assert_eq!(table.rows, [values]);
+        assert_eq!(table.head.len(), values.len());
+        assert!(table.head[5].contains("poly") && table.head[6].contains("gate"), "{:?}", table.head);
         assert_eq!(figures[1].plot.series[0].marks.len(), 2);
     }
 }
