@@ -185,7 +185,7 @@ fn learning_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
 fn probe_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
     let mut columns = identity();
     for name in names(blocks, |block| &block.probes) {
-        let (r2, gain, steps) = (name.clone(), name.clone(), name.clone());
+        let (r2, gain, steps, cosine, rmse) = (name.clone(), name.clone(), name.clone(), name.clone(), name.clone());
         let probe = |block: &BlockReport, name: &str| block.probes.get(name).cloned();
         columns.push(column(name.as_str(), move |block| fixed(probe(block, &r2).and_then(|probe| probe.r2))));
         let gain = move |block: &BlockReport| {
@@ -194,6 +194,11 @@ fn probe_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
             within + &over_seeds(block, &format!("gain_{gain}"))
         };
         columns.push(column("gain", gain));
+        let cosine =
+            move |block: &BlockReport| cell(Field::Cosine, probe(block, &cosine).and_then(|probe| probe.cosine));
+        columns.push(column("cosine", cosine));
+        let rmse = move |block: &BlockReport| cell(Field::Rmse, probe(block, &rmse).and_then(|probe| probe.rmse));
+        columns.push(column("RMSE", rmse));
         columns.push(column("steps", move |block| whole(probe(block, &steps).map(|probe| probe.steps))));
         if blocks.iter().any(|block| block.probes.get(&name).is_some_and(|probe| probe.conjunction.is_some())) {
             columns.push(column("conj.", move |block| fixed(probe(block, &name).and_then(|probe| probe.conjunction))));
@@ -319,7 +324,9 @@ mod tests {
             [("rank_10".into(), Some(0.25)), ("rank_2".into(), None), ("linear".into(), Some(1.5))].into();
         block.row_microseconds = [("original".into(), Some(3.0)), ("linear".into(), Some(1.5))].into();
         block.compression = [("linear".into(), Some(8.0))].into();
-        block.probes = [("poly".into(), ProbeReport { gain: Some(0.125), ..ProbeReport::default() })].into();
+        let poly =
+            ProbeReport { gain: Some(0.125), cosine: Some(0.9125), rmse: Some(2.5e-3), ..ProbeReport::default() };
+        block.probes = [("poly".into(), poly)].into();
         block.curves = [("sgd".into(), vec![CurvePoint { step: 77, value: Some(0.75) }])].into();
         block.controls =
             ["gaussian", "shuffled"].map(|name| (name.into(), ControlReport { r2_lin: Some(0.625), ..none })).into();
@@ -349,6 +356,8 @@ mod tests {
             "0.712345",
             "+1.5 ± 0.2",
             "0.12 ± 0.01",
+            "0.9125",
+            "2.500e-3",
             "0.8375 (sd 0.0125)",
             "claimed by the hub",
             "fed with the rows of other-model",
