@@ -112,12 +112,16 @@ mod tests {
     #[test]
     fn what_is_missing_is_told_once_and_what_cannot_be_had_is_not_asked_for() {
         let mut report = sample_report();
-        assert_eq!(missing(&report, &report.blocks[1]), [Measure::RankSwap]);
+        assert_eq!(missing(&report, &report.blocks[1]), [Measure::RankSwap, Measure::Degrees]);
         let told = missing_told(&report, &report.blocks[2], true).unwrap();
-        assert!(told.contains("swap losses, rank losses and the probes for this block"), "{told}");
+        assert!(told.contains("swap losses, rank losses, the probes and the polynomials for this block"), "{told}");
         assert_eq!(missing_told(&report, &report.blocks[0], false), None);
         assert!(missing_detail(&report.blocks[0]).unwrap().contains("spectra and predictions"));
         report.model.architecture = "bert".into();
-        assert_eq!(missing(&report, &report.blocks[2]), [Measure::Probes], "an encoder loses no perplexity");
+        assert_eq!(
+            missing(&report, &report.blocks[2]),
+            [Measure::Probes, Measure::Degrees],
+            "an encoder loses no perplexity"
+        );
     }
 }

@@ -109,7 +109,7 @@ impl View {
         match self {
             Self::Profile | Self::Compare | Self::Continuation => &[],
             Self::Regimes => &[Measure::Fit],
-            Self::Block => &[Measure::Swap, Measure::RankSwap, Measure::Probes],
+            Self::Block => &[Measure::Swap, Measure::RankSwap, Measure::Probes, Measure::Degrees],
             Self::Losses => &[Measure::Swap, Measure::Greedy],
             Self::Ranks => &[Measure::RankSwap],
             Self::Probes => &[Measure::Probes, Measure::FurtherProbes, Measure::Degrees, Measure::Conjunction],
