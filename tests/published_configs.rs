@@ -5,9 +5,14 @@ use serde_json::{Value, json};
 use straightedge::backend::Activation::{Gelu, GeluTanh, Relu, Silu};
 use straightedge::error::Error;
 use straightedge::model::{Architecture, AttentionBias, ModelConfig, Residual};
+use straightedge::report::ModelInfo;
 
 fn read(config: &Value) -> ModelConfig {
-    ModelConfig::from_json(&config.to_string()).unwrap_or_else(|error| panic!("{error}"))
+    let config = ModelConfig::from_json(&config.to_string()).unwrap_or_else(|error| panic!("{error}"));
+    let architecture = config.architecture.name().into();
+    let is_encoder = ModelInfo { architecture, ..ModelInfo::default() }.is_encoder();
+    assert_eq!(is_encoder, !config.causal, "a report knows encoders by their family: {}", config.architecture);
+    config
 }
 
 /// Weights and biases of all feed-forward networks.

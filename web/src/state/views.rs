@@ -228,7 +228,7 @@ pub fn has(measure: Measure, block: &BlockReport) -> bool {
 
 /// Why a measure is unavailable for the model of a report.
 pub fn refusal(measure: Measure, report: &Report) -> Option<Refusal> {
-    let is_encoder = report.model.architecture == "bert";
+    let is_encoder = report.model.is_encoder();
     let is_perplexity = matches!(
         measure,
         Measure::Swap | Measure::RankSwap | Measure::Greedy | Measure::Prune | Measure::Heal | Measure::HealTogether
@@ -291,10 +291,11 @@ mod tests {
     fn an_encoder_is_told_why_it_has_no_perplexity() {
         let mut report = report();
         assert_eq!(refusal(Measure::Swap, &report), None);
-        report.model.architecture = "bert".into();
-        let why = refusal(Measure::Swap, &report).unwrap();
-        assert_eq!(why, Refusal::Encoder);
-        assert!(refused(Measure::Swap, why).contains("encoder"));
+        for encoder in ["roberta", "distilbert", "modernbert", "bert"] {
+            report.model.architecture = encoder.into();
+            assert_eq!(refusal(Measure::Swap, &report), Some(Refusal::Encoder), "{encoder}");
+        }
+        assert!(refused(Measure::Swap, Refusal::Encoder).contains("encoder"));
         assert_eq!(refusal(Measure::Layers, &report), None);
     }
 

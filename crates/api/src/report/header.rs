@@ -76,6 +76,11 @@ impl ModelInfo {
     pub fn identity(&self) -> Self {
         Self { sha256_claimed: false, ..self.clone() }
     }
+
+    /// Whether it is of a family that predicts no next token, and so has no perplexity.
+    pub fn is_encoder(&self) -> bool {
+        matches!(self.architecture.as_str(), "bert" | "roberta" | "distilbert" | "modernbert")
+    }
 }
 
 /// Text measured on.
