@@ -313,6 +313,9 @@ fn the_projects_own_list_is_one() {
     let (told, _) = done(command);
     let models = index(&folder.join("out")).models;
     assert!(models.len() >= 6 && told.contains(&format!("{} failed", models.len())), "{told}");
+    let pair = models.windows(2).find(|pair| pair[1].id == format!("{}-Instruct", pair[0].id));
+    let pair = pair.expect("a base model and its instruct version");
+    assert_eq!(pair[0].text, pair[1].text);
     for (entry, name) in models.iter().zip(["gpt2", "pythia-160m", "llama-160m"]) {
         assert!(entry.id.ends_with(name) && entry.text.as_deref() == Some("wikitext-2-train"), "{entry:?}");
     }
