@@ -1,6 +1,5 @@
 //! Polls a measurement to its end: shows progress, handles signals and panics, keeps finished results.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,10 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::{Either, select};
-use straightedge::cost::{announced, estimate};
+use straightedge::cost::estimate_of_healing;
 use straightedge::date::written;
 use straightedge::error::Error;
-use straightedge::event::{Event, MapDump, ProgressPair, Recorder, Stage};
+use straightedge::event::{Event, MapDump, Progress, ProgressPair, Recorder, Stage};
 use straightedge::job::Training;
 use straightedge::report::Report;
 use straightedge::run::Events;
@@ -48,7 +47,7 @@ pub(super) fn drive_with_listener(
 ) -> DriveOutcome {
     tuning::recall();
     let mut woken = catch_interrupts();
-    let (mut line, mut begun, mut standing) = (ProgressLine::new(), BTreeSet::new(), ProgressPair::default());
+    let (mut line, mut pace, mut standing) = (ProgressLine::new(), HealingPace::default(), ProgressPair::default());
     let (mut recorder, mut maps, mut spans, mut failure) =
         (Recorder::default().dated(now()), Vec::new(), Vec::new(), None);
     loop {
@@ -75,8 +74,8 @@ pub(super) fn drive_with_listener(
         receive(&event, recorder.report());
         match event {
             Event::Progress(progress) => {
-                if begun.insert(progress.stage)
-                    && let Some(cost) = recorder.report().and_then(|report| cost(report, progress.stage, training))
+                if let Some(step) = pace.step(progress)
+                    && let Some(cost) = recorder.report().and_then(|report| cost(report, training, step))
                 {
                     line.tell(&cost);
                 }
@@ -164,16 +163,35 @@ pub(super) fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// The estimated duration of a long stage for display; `None` for a short one.
-fn cost(report: &Report, stage: Stage, training: &Training) -> Option<String> {
-    let measures = announced(stage, report);
-    let costs: Vec<_> = measures.into_iter().filter_map(|measure| estimate(report, measure, training)).collect();
-    let (blocks, seconds) = (costs.first()?.blocks, costs.iter().map(|cost| cost.seconds).sum());
-    let plural = if blocks == 1 { "" } else { "s" };
-    let action = stage.label();
-    let what = action.split_once(' ').map_or(action, |(verb, what)| if what == "blocks" { verb } else { action });
-    let of = if what == action { " of" } else { "" };
-    Some(format!("{what}{of} {blocks} block{plural}: about {}", duration(seconds)))
+/// The first steps of healing, whose duration tells how long all of them will take.
+#[derive(Default)]
+struct HealingPace {
+    /// The end of the first step: what comes before, such as loading the model again, is no step.
+    since: Option<Progress>,
+    is_told: bool,
+}
+
+impl HealingPace {
+    /// Time that steps are watched for.
+    const WATCHED: f64 = 1.0;
+
+    /// Seconds of a step, once they are known.
+    fn step(&mut self, now: Progress) -> Option<f64> {
+        if self.is_told || now.stage != Stage::Heal || now.done == 0 {
+            return None;
+        }
+        let since = *self.since.get_or_insert(now);
+        let seconds = now.seconds - since.seconds;
+        self.is_told = now.done > since.done && seconds >= Self::WATCHED;
+        self.is_told.then(|| seconds / (now.done - since.done) as f64)
+    }
+}
+
+/// The estimated duration of healing for display, by the seconds of one of its first steps.
+fn cost(report: &Report, training: &Training, step: f64) -> Option<String> {
+    let cost = estimate_of_healing(report, training, step)?;
+    let plural = if cost.blocks == 1 { "" } else { "s" };
+    Some(format!("Healing {} block{plural}: about {}", cost.blocks, duration(cost.seconds)))
 }
 
 #[cfg(test)]
@@ -243,16 +261,26 @@ mod tests {
         let seconds = Seconds { forward: 8.0, solve: 2.0, ..Seconds::default() };
         let blocks = vec![BlockReport::default()];
         let mut report = Report { blocks, seconds, ..Report::from(header) };
-        let mut told = |stage, measures: &[Measure]| {
+        let mut told = |measures: &[Measure]| {
             report.ordered = Some(Ordered { measures: measures.iter().copied().collect(), ..Ordered::default() });
-            cost(&report, stage, &Training { heal_steps: 20_000, ..Training::default() })
+            cost(&report, &Training { heal_steps: 20_000, ..Training::default() }, 0.25)
         };
         let both = [Measure::Heal, Measure::HealTogether];
-        let costs = [&both[..1], &both[1..], &both].map(|measures| told(Stage::Heal, measures).expect("a cost"));
+        let costs = [&both[..1], &both[1..], &both].map(|measures| told(measures).expect("a cost"));
         assert!(costs.iter().all(|cost| cost.starts_with("Healing 1 block: about ")), "{costs:?}");
         assert!(costs[0] != costs[1] && costs[2] != costs[0] && costs[2] != costs[1], "{costs:?}");
-        assert_eq!((told(Stage::Swap, &both), told(Stage::Heal, &[Measure::Swap])), (None, None));
+        assert_eq!(told(&[Measure::Swap]), None);
         let spans = [0.2, 40.4, 250.0, 7200.0].map(duration);
         assert_eq!(spans, ["1 s", "40 s", "4 min", "2 h"]);
+    }
+
+    #[test]
+    fn a_step_is_measured_after_the_first_one_and_told_once() {
+        let mut pace = HealingPace::default();
+        let mut step = |stage, done, seconds| pace.step(Progress { stage, done, total: 600, seconds });
+        let early = [(Stage::Swap, 5, 3.0), (Stage::Heal, 0, 0.0), (Stage::Heal, 1, 40.0), (Stage::Heal, 2, 40.5)];
+        assert_eq!(early.map(|(stage, done, seconds)| step(stage, done, seconds)), [None; 4]);
+        assert_eq!(step(Stage::Heal, 4, 41.5), Some(0.5), "without the 40 seconds before the end of the first");
+        assert_eq!(step(Stage::Heal, 5, 42.0), None);
     }
 }

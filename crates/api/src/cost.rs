@@ -2,24 +2,22 @@
 //! plain data.
 //!
 //! Work is counted in multiply-adds. The machine's speed is taken from the forward passes and second moments of the
-//! same report; estimates are good to a factor of about three.
+//! same report; estimates are good to a factor of about three. That of healing follows measured steps where there are
+//! any.
+
+mod healing;
 
 use crate::baseline::BaselineTraining;
 use crate::degrees::{HIGHEST, landmark_counts};
-use crate::event::Stage;
 use crate::job::{Measure, Training};
-use crate::probes;
-use crate::report::{Report, finite};
+use crate::report::{BlockReport, Report, finite};
+use healing::{HealingSteps, WITH_GRADIENTS};
 
 /// Rows of one training step of probes and baseline.
 const TRAINING_ROWS: f64 = 256.0;
-/// Windows of one step of the three trainings of healing, together.
-const HEALING_WINDOWS: f64 = 8.0 + 4.0 + 8.0;
 /// How much longer healing takes for the same arithmetic, because its operations keep all intermediate results: 2.6 times
 /// for demo-gpt2, less for wider models.
 const HEALING_SLOWDOWN: f64 = 2.0;
-/// Cost of forward and backward pass relative to the forward pass.
-const WITH_GRADIENTS: f64 = 3.0;
 /// Width of the bilinear probes.
 const BILINEAR_RANK: f64 = 16.0;
 /// Overhead of a training step in seconds.
@@ -53,43 +51,38 @@ pub struct Estimate {
     pub steps: usize,
 }
 
-/// The measures of a stage long enough to announce that begins after all blocks are measured, of those that a report's
-/// measurement asks for.
-pub fn announced(stage: Stage, report: &Report) -> Vec<Measure> {
-    let asks = |measure: &Measure| report.ordered.as_ref().is_none_or(|ordered| ordered.measures.contains(measure));
-    [Measure::Heal, Measure::HealTogether].into_iter().filter(|_| stage == Stage::Heal).filter(asks).collect()
-}
-
 /// Estimates `measure` on the blocks of `report`; `None` before any rows have been measured.
 pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Option<Estimate> {
-    let work = Workload::new(report)?;
-    let parts = match measure {
-        Measure::Fit => {
-            MeasureCost { seconds: report.seconds.of_rows() + report.seconds.solve, ..MeasureCost::default() }
-        }
-        Measure::Swap => work.swap(),
-        Measure::RankSwap => work.rank_swap(),
-        Measure::Greedy => work.orders(work.blocks, report),
-        Measure::Layers => work.layers(report),
-        Measure::Prune => work.orders(work.layers, report),
-        Measure::Probes => work.probes(training, work.dense_probes()),
-        Measure::FurtherProbes => work.probes(training, work.bilinear_probes()),
-        Measure::Degrees => work.degrees(),
-        Measure::Baseline => work.baseline(training),
-        Measure::Conjunction => work.conjunction(),
-        Measure::Controls => work.controls(report, training),
-        Measure::Heal => work.heal(report, training),
-        Measure::HealTogether => work.heal_together(report, training),
+    Workload::new(report)?.estimate(report, measure, training)
+}
+
+/// The same on one of the blocks, on the machine as all of them tell of it.
+pub fn estimate_of_block(report: &Report, block: usize, measure: Measure, training: &Training) -> Option<Estimate> {
+    let Workload { speed, pace, .. } = Workload::new(report)?;
+    let mut asked = report.clone();
+    asked.blocks.retain(|known| known.block == block);
+    Workload { speed, pace, ..Workload::new(&asked)? }.estimate(&asked, measure, training)
+}
+
+/// Estimates the trainings that end a measurement, those of healing that it asks for, from the seconds of one of their
+/// first steps; `None` if it asks for none.
+pub fn estimate_of_healing(report: &Report, training: &Training, step: f64) -> Option<Estimate> {
+    let asks = |measure| report.ordered.as_ref().is_none_or(|ordered| ordered.measures.contains(&measure));
+    let mut work = Workload::new(report)?;
+    let first = match asks(Measure::Heal) {
+        true => work.steps(report).of(report.blocks.first()?.block, "linear"),
+        false => work.steps(report).together(),
     };
-    let blocks = if matches!(measure, Measure::Layers | Measure::Prune) {
-        report.model.num_hidden_layers
-    } else {
-        report.blocks.len()
-    };
-    let perplexity = work.heldout * (work.remaining * work.body + work.head);
-    let products = parts.products + parts.perplexities as f64 * perplexity;
-    let seconds = finite(parts.seconds + products / work.speed)?;
-    Some(Estimate { seconds, blocks, perplexities: parts.perplexities, steps: parts.steps })
+    work.pace *= step / work.training_step(report, first);
+    let of_blocks = asks(Measure::Heal).then(|| work.heal(report, training));
+    let together = asks(Measure::HealTogether).then(|| work.trained_together(report, training));
+    let parts = of_blocks.into_iter().chain(together).reduce(|all, more| MeasureCost {
+        products: all.products + more.products,
+        seconds: all.seconds + more.seconds,
+        perplexities: all.perplexities + more.perplexities,
+        steps: all.steps + more.steps,
+    })?;
+    work.total(report.blocks.len(), &parts)
 }
 
 /// The work of one measure.
@@ -124,6 +117,8 @@ struct Workload {
     gram: f64,
     /// Multiply-adds per second.
     speed: f64,
+    /// How many times as long as estimated the steps of healing took that the report has; 1 if it has none.
+    pace: f64,
 }
 
 impl Workload {
@@ -145,7 +140,41 @@ impl Workload {
         let speed = rows * (body + blocks * gram) / report.seconds.of_rows();
         let usable = blocks > 0.0 && speed.is_finite() && speed > 0.0;
         let heldout = rows / protocol.folds as f64;
-        usable.then_some(Self { d, layers, blocks, rows, heldout, ffn, body, head, remaining, gram, speed })
+        let pace = 1.0;
+        let work = Self { d, layers, blocks, rows, heldout, ffn, body, head, remaining, gram, speed, pace };
+        usable.then(|| Self { pace: work.measured_pace(report), ..work })
+    }
+
+    fn estimate(&self, report: &Report, measure: Measure, training: &Training) -> Option<Estimate> {
+        let parts = match measure {
+            Measure::Fit => {
+                MeasureCost { seconds: report.seconds.of_rows() + report.seconds.solve, ..MeasureCost::default() }
+            }
+            Measure::Swap => self.swap(),
+            Measure::RankSwap => self.rank_swap(),
+            Measure::Greedy => self.orders(self.blocks, report),
+            Measure::Layers => self.of_layers(report),
+            Measure::Prune => self.orders(self.layers, report),
+            Measure::Probes => self.probes(training, self.dense_probes()),
+            Measure::FurtherProbes => self.probes(training, self.bilinear_probes()),
+            Measure::Degrees => self.degrees(),
+            Measure::Baseline => self.baseline(training),
+            Measure::Conjunction => self.conjunction(),
+            Measure::Controls => self.controls(report, training),
+            Measure::Heal => self.heal(report, training),
+            Measure::HealTogether => self.heal_together(report, training),
+        };
+        let is_by_layer = matches!(measure, Measure::Layers | Measure::Prune);
+        let blocks = if is_by_layer { report.model.num_hidden_layers } else { report.blocks.len() };
+        self.total(blocks, &parts)
+    }
+
+    /// All parts of a cost in seconds.
+    fn total(&self, blocks: usize, parts: &MeasureCost) -> Option<Estimate> {
+        let perplexity = self.heldout * (self.remaining * self.body + self.head);
+        let products = parts.products + parts.perplexities as f64 * perplexity;
+        let seconds = finite(parts.seconds + products / self.speed)?;
+        Some(Estimate { seconds, blocks, perplexities: parts.perplexities, steps: parts.steps })
     }
 
     fn swap(&self) -> MeasureCost {
@@ -179,7 +208,7 @@ impl Workload {
         }
     }
 
-    fn layers(&self, report: &Report) -> MeasureCost {
+    fn of_layers(&self, report: &Report) -> MeasureCost {
         let products = self.rows * self.layers * self.gram;
         // Two fits per layer; a block has one per fold.
         let solve = report.seconds.solve / self.blocks * self.layers * 2.0 / report.protocol.folds as f64;
@@ -251,40 +280,57 @@ impl Workload {
 
     /// The map of every block twice, its network, and the probes that are trained beside, always on the CPU.
     fn heal(&self, report: &Report, training: &Training) -> MeasureCost {
-        let asks = |measure| report.ordered.as_ref().is_some_and(|ordered| ordered.measures.contains(&measure));
-        let count = |measure, names: &[&str]| if asks(measure) && asks(Measure::Heal) { names.len() } else { 0 };
-        let probes = count(Measure::Probes, &probes::NAMES) + count(Measure::FurtherProbes, &probes::FURTHER);
-        let (trainings, probes) = (3.0 + probes as f64, probes as f64);
-        let steps = trainings * self.blocks * training.heal_steps as f64;
-        let step_rows = (HEALING_WINDOWS + 8.0 * probes) / trainings * report.protocol.seq_len as f64;
-        let step = step_rows * WITH_GRADIENTS * (self.remaining * self.body + self.head);
+        let trainings = healing::trainings(report);
+        let of_block =
+            |block: &BlockReport| self.training_step(report, self.steps(report).mean(block.block, trainings));
+        let steps = trainings * training.heal_steps as f64;
         MeasureCost {
-            seconds: steps * self.training_step(report, step),
+            seconds: steps * report.blocks.iter().map(of_block).sum::<f64>(),
             perplexities: (trainings * self.blocks) as usize,
+            steps: (steps * self.blocks) as usize,
+            ..MeasureCost::default()
+        }
+    }
+
+    /// The orders of refitted maps of networks and layers, and the trainings of the first half of each.
+    fn heal_together(&self, report: &Report, training: &Training) -> MeasureCost {
+        let (networks, layers) = (self.orders(self.blocks, report), self.orders(self.layers, report));
+        let trained = self.trained_together(report, training);
+        MeasureCost {
+            products: networks.products + layers.products,
+            seconds: networks.seconds + layers.seconds + trained.seconds,
+            perplexities: (networks.perplexities + layers.perplexities) / 2 + trained.perplexities,
+            steps: trained.steps,
+        }
+    }
+
+    /// Two trainings of the first half of two orders.
+    fn trained_together(&self, report: &Report, training: &Training) -> MeasureCost {
+        let steps = 4.0 * training.heal_steps as f64;
+        MeasureCost {
+            seconds: steps * self.training_step(report, self.steps(report).together()),
+            perplexities: 6,
             steps: steps as usize,
             ..MeasureCost::default()
         }
     }
 
-    /// The orders of refitted maps of networks and layers, and two trainings of the first half of each. The streams of
-    /// the untouched model are computed beside one of them.
-    fn heal_together(&self, report: &Report, training: &Training) -> MeasureCost {
-        let (networks, layers) = (self.orders(self.blocks, report), self.orders(self.layers, report));
-        let steps = 4.0 * training.heal_steps as f64;
-        let step_rows = 8.0 * report.protocol.seq_len as f64;
-        let step = step_rows * (WITH_GRADIENTS + 0.5) * (self.body + self.head);
-        MeasureCost {
-            products: networks.products + layers.products,
-            seconds: networks.seconds + layers.seconds + steps * self.training_step(report, step),
-            perplexities: (networks.perplexities + layers.perplexities) / 2 + 6,
-            steps: steps as usize,
-        }
+    fn steps(&self, report: &Report) -> HealingSteps {
+        let Self { layers, body, head, .. } = *self;
+        HealingSteps { layers, body, head, window: report.protocol.seq_len as f64 }
     }
 
     /// Seconds of a training step of `products` multiply-adds through the model, which is always on the CPU.
     fn training_step(&self, report: &Report, products: f64) -> f64 {
         let speed = if report.device.backend == "cpu" { self.speed } else { CPU_SPEED };
-        STEP_SECONDS + HEALING_SLOWDOWN * products / speed
+        self.pace * (STEP_SECONDS + HEALING_SLOWDOWN * products / speed)
+    }
+
+    /// Seconds that the steps of healing in the report took, in units of what they are estimated to take.
+    fn measured_pace(&self, report: &Report) -> f64 {
+        let steps = self.steps(report).recorded(report);
+        let estimated: f64 = steps.iter().map(|(count, step)| count * self.training_step(report, *step)).sum();
+        Some(report.seconds.heal / estimated).filter(|pace| pace.is_finite() && *pace > 0.0).unwrap_or(1.0)
     }
 }
 
@@ -292,7 +338,7 @@ impl Workload {
 mod tests {
     use super::*;
     use crate::report::{
-        AppInfo, BlockReport, CorpusInfo, DeviceInfo, Header, ModelInfo, Ordered, ProtocolInfo, Seconds,
+        AppInfo, CorpusInfo, DeviceInfo, Header, HealReport, HealedTogether, ModelInfo, Ordered, ProtocolInfo, Seconds,
     };
 
     fn report(blocks: usize) -> Report {
@@ -376,6 +422,49 @@ mod tests {
                 "block {block}: {estimated} s where {took} s passed"
             );
         }
+    }
+
+    #[test]
+    fn healing_takes_as_long_as_the_steps_that_the_report_has() {
+        let training = Training::default();
+        let fresh = report(4);
+        let mut known = fresh.clone();
+        let heal = HealReport { steps: 200, ..HealReport::default() };
+        for block in &mut known.blocks {
+            block.heal = ["linear", "linear_adam", "original"].map(|name| (name.into(), heal)).into();
+        }
+        known.seconds.heal = 1e5;
+        let again = seconds(&known, Measure::Heal, &training);
+        assert!(again > 1e5 && again < 1.01e5, "{again}");
+        let times = |measure| seconds(&known, measure, &training) / seconds(&fresh, measure, &training);
+        assert!(times(Measure::HealTogether) > 10.0, "the steps are of the same kind");
+        assert_eq!(times(Measure::Probes), 1.0);
+        let of_block = |block| estimate_of_block(&known, block, Measure::Heal, &training).expect("an estimate").seconds;
+        assert!(of_block(0) > of_block(3) && of_block(0) < 0.5e5, "{} {}", of_block(0), of_block(3));
+        let sum: f64 = (0..4).map(of_block).sum();
+        assert!((sum / again - 1.0).abs() < 0.01, "{sum} for {again}");
+        let both = [("streams".to_owned(), None), ("tokens".into(), None)].into();
+        let together = HealedTogether { steps: 200, delta_ppl: both, ..HealedTogether::default() };
+        known.healed_together = [("greedy_refitted".into(), together)].into();
+        assert!(seconds(&known, Measure::Heal, &training) < 0.9 * again, "part of the time went there");
+    }
+
+    #[test]
+    fn healing_is_estimated_from_its_first_step() {
+        let training = Training::default();
+        let told = |measures: &[Measure], step| {
+            let measures = measures.iter().copied().collect();
+            let report = Report { ordered: Some(Ordered { measures, ..Ordered::default() }), ..report(4) };
+            estimate_of_healing(&report, &training, step)
+        };
+        let (heal, together) = ([Measure::Heal], [Measure::HealTogether]);
+        let all = told(&heal, 2.0).expect("an estimate");
+        // Steps of later blocks pass fewer layers, and a third of all have fewer windows.
+        assert!(all.steps == 2400 && all.seconds < 4800.0 && all.seconds > 2400.0, "{all:?}");
+        let half = told(&together, 1.0).expect("an estimate");
+        assert!(half.steps == 800 && half.seconds >= 800.0 && half.seconds < 810.0, "{half:?}");
+        assert_eq!(told(&[Measure::Heal, Measure::HealTogether], 2.0).expect("an estimate").steps, 3200);
+        assert_eq!(told(&[Measure::Swap], 2.0), None);
     }
 
     #[test]
