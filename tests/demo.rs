@@ -107,6 +107,8 @@ fn every_demo_model_is_recorded_on_the_default_protocol() {
         assert_eq!(summary["name"].as_str(), Some(&*bundled.name));
         let summarised = summary["r2_lin"].as_array().expect("a list");
         assert_eq!(summarised.len(), report.blocks.len(), "{}", bundled.name);
+        let rows = report.blocks[0].rows_per_input.expect("a ratio");
+        common::assert_close(&bundled.name, summary["rows_per_input"].as_f64(), rows, 1e-12);
         for (summarised, block) in summarised.iter().zip(&report.blocks) {
             let recorded = block.r2_lin.expect("a recorded value");
             common::assert_close(&bundled.name, summarised.as_f64(), recorded, 1e-12);

@@ -29,6 +29,9 @@ pub struct Summary {
     /// The windows that it was measured on, where they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heldout: Option<HeldOutWindows>,
+    /// Training rows per input of a block's fit, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_per_input: Option<f64>,
 }
 
 impl Summary {
@@ -56,6 +59,7 @@ impl Summary {
             controls: controls.map(control).collect(),
             influence: Field::charts().filter_map(|field| influence(report, field)).collect(),
             heldout: HeldOutWindows::of(report),
+            rows_per_input: report.blocks.iter().find_map(|block| block.rows_per_input),
             ..Self::of(report.model.id.clone(), Field::charts().map(|field| (field, of(field))))
         }
     }
@@ -146,13 +150,14 @@ mod tests {
                 controls: [("gaussian".into(), control)].into(),
                 ..Default::default()
             },
-            BlockReport { block: 3, r2_lin: None, ..Default::default() },
+            BlockReport { block: 3, r2_lin: None, rows_per_input: Some(15.5), ..Default::default() },
         ];
         let layers = vec![LayerReport { layer: 0, linearity: Some(0.8), ..Default::default() }];
         let summary = Summary::new(&report(blocks, layers));
         assert_eq!(summary.curve(Field::R2Lin), [None, Some(0.9)]);
         assert_eq!(summary.curve(Field::Linearity), [Some(0.8)]);
         assert_eq!(summary.controls["gaussian"], [None, Some(0.5)]);
+        assert_eq!(summary.rows_per_input, Some(15.5));
         for field in [Field::R2LinScalar, Field::DeltaPplLinear, Field::LinearityNoResidual] {
             assert!(summary.curve(field).is_empty(), "{field:?}");
         }

@@ -16,6 +16,9 @@ use crate::text::{fill, t};
 /// Summaries of the recorded reports, relative to the page.
 pub const RECORDED: &str = "data/recorded/index.json";
 
+/// Training rows of the paper's survey: 93 of its 117 windows of 128 tokens.
+const SURVEY_ROWS: f64 = 93.0 * 128.0;
+
 /// Everything that can be compared.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sources {
@@ -102,11 +105,11 @@ impl Sources {
         match key {
             Key::Recorded(name) => Some((self.title(name), Source::Recorded, self.recorded(name)?.clone())),
             Key::Control(base, control) => {
-                let (name, source, Summary { name: model, controls, .. }) = self.find(base)?;
+                let (name, source, Summary { name: model, controls, rows_per_input, .. }) = self.find(base)?;
                 // A running measurement gets its curves block by block.
                 let curve = controls.get(control).cloned().unwrap_or_default();
                 let name = format!("{name}, {}", control_name(control)?);
-                Some((name, source, Summary::of(model, [(Field::R2Lin, curve)])))
+                Some((name, source, Summary { rows_per_input, ..Summary::of(model, [(Field::R2Lin, curve)]) }))
             }
             Key::Measured(origin) => {
                 let measured = self.measured.iter().find(|measured| measured.origin == *origin)?;
@@ -196,7 +199,8 @@ fn published(model: &PublishedModel, corpus: &str) -> Summary {
         (Field::EffectiveRank, survey(&ranks)),
         (Field::PolyGainScalar, survey(&model.poly_gain)),
     ];
-    Summary::of(model.hub_id.clone(), curves)
+    let rows_per_input = (corpus == SURVEY).then(|| SURVEY_ROWS / model.hidden_size as f64);
+    Summary { rows_per_input, ..Summary::of(model.hub_id.clone(), curves) }
 }
 
 /// Name of a key with its source.
@@ -253,6 +257,11 @@ pub(crate) mod tests {
         let at = |field, block: usize| summary.curve(field)[block];
         assert_eq!(at(Field::R2LinScalar, 10), Some(0.671125));
         assert_eq!(at(Field::DeltaPplLinear, 1), Some(1.059755));
+        assert_eq!(summary.rows_per_input, Some(15.5));
+        let rows = |key| known.find(&key).unwrap().2.rows_per_input;
+        assert_eq!(rows(Key::Published("gpt2".into(), "Moby-Dick".into())), None, "the paper does not say");
+        let recorded = Key::Recorded("demo-gpt2".into());
+        assert_eq!(rows(Key::Control(recorded.into(), "shuffled".into())), Some(93.0), "those of the model");
         assert!(summary.curve(key.main_quantity()).len() == 12 && summary.curve(Field::R2Lin).is_empty());
         for missing in [Key::Measured(8), Key::Recorded("none".into()), Key::Published("gpt2".into(), "none".into())] {
             assert!(

@@ -14,6 +14,7 @@ use crate::text::cell::Cell;
 use crate::text::engine;
 use crate::text::format::{NOTHING, exact, fixed, magnitude, pearson as shown_pearson, rounded};
 use crate::text::paper::t as paper;
+use crate::text::result::t as result;
 use crate::text::{fill, t};
 
 /// The chart of one quantity; `None` where no line has it.
@@ -117,7 +118,33 @@ fn facts(lines: &[&ChartLine], quantity: Field) -> Vec<String> {
     let is_published = lines.iter().any(|line| line.source == Source::Published);
     let differences = front.and_then(|line| difference_sentence(first, line, quantity));
     let citation = is_published.then(|| paper().source.to_string());
-    found_again.chain(agreement).chain(differences).chain(pooled(lines, quantity)).chain(citation).collect()
+    let rows = rows_per_input(lines, quantity);
+    found_again.chain(agreement).chain(differences).chain(pooled(lines, quantity)).chain(rows).chain(citation).collect()
+}
+
+/// On how many training rows per input the lines have their R², which more of them raise.
+fn rows_per_input(lines: &[&ChartLine], quantity: Field) -> Option<String> {
+    let is_r2 = matches!(quantity, Field::R2Lin | Field::R2LinScalar | Field::R2FeatureMedian);
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for line in lines.iter().filter(|_| is_r2) {
+        let Some(rows) = line.summary.rows_per_input else { continue };
+        let (rows, name) = (fixed(Some(rows), 1), full_name(&line.name, line.source));
+        match groups.iter_mut().find(|(known, _)| *known == rows) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((rows, vec![name])),
+        }
+    }
+    let is_one = groups.len() == 1 && groups[0].1.len() == lines.len();
+    let told =
+        |(rows, names): (String, Vec<String>)| fill(result().rows_of, &[("rows", &rows), ("names", &names.join(", "))]);
+    match groups.len() {
+        0 => None,
+        _ if is_one => Some(fill(result().rows_alike, &[("rows", &groups[0].0)])),
+        _ => {
+            let told: Vec<String> = groups.into_iter().map(told).collect();
+            Some(fill(result().rows_differ, &[("rows", &told.join("; "))]))
+        }
+    }
 }
 
 /// The correlation of a quantity with what the linear map misses, over the blocks of several lines together.
@@ -229,7 +256,7 @@ mod tests {
         let figure = compared(&lines, Field::R2Lin).unwrap();
         assert_eq!(figure.plot.series.iter().map(|series| series.look).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(figure.table.head.len(), 4);
-        assert_eq!((figure.table.rows.len(), figure.facts.len()), (6 + 3, 0));
+        assert_eq!((figure.table.rows.len(), figure.facts.len()), (6 + 3, 1));
         let value = |name: &str| {
             let curve = |line: &ChartLine| line.summary.curve(Field::R2Lin).to_vec();
             let shift = Agreement::new(&curve(&lines[0]), &curve(lines.iter().find(|line| line.name == name).unwrap()));
@@ -239,7 +266,7 @@ mod tests {
         assert_eq!(figure.table.rows[8][2..], [&*value("Demo GPT-NeoX"), &*value("Demo Llama")]);
         comparison.bring_to_front(Some(1));
         let figure = compared(&known.lines(&comparison), Field::R2Lin).unwrap();
-        assert_eq!(figure.facts.len(), 2, "of the one in front");
+        assert_eq!(figure.facts.len(), 3, "of the one in front");
         assert!(
             figure.facts[0].starts_with("Demo GPT-NeoX (recorded) against Demo GPT-2 (recorded), over 6"),
             "{:?}",
@@ -251,6 +278,28 @@ mod tests {
             "{}",
             layers.plot.tell((1, 5))
         );
+    }
+
+    #[test]
+    fn rows_per_input_stand_beside_r2_and_differences_of_them_are_told() {
+        let known = known();
+        let mut comparison = Comparison::default();
+        comparison.begin(Preset::Learned, Preset::Learned.keys(&known.index));
+        let facts = |comparison: &Comparison, quantity| compared(&known.lines(comparison), quantity).unwrap().facts;
+        assert_eq!(
+            facts(&comparison, Field::R2Lin),
+            ["Training rows per input: 93.0."],
+            "controls have those of their model"
+        );
+        let mut comparison = Comparison::default();
+        let published = |model: &str| Key::Published(model.into(), "WikiText-2".into());
+        [Key::Recorded("demo-gpt2".into()), published("gpt2"), published("llama-160m")]
+            .into_iter()
+            .for_each(|key| comparison.add(key));
+        let expected = "Training rows per input: 93.0 for Demo GPT-2 (recorded); 15.5 for gpt2 · WikiText-2 (published), \
+                        llama-160m · WikiText-2 (published). Fewer bias R² downwards.";
+        assert_eq!(facts(&comparison, Field::R2LinScalar)[0], expected);
+        assert!(facts(&comparison, Field::DeltaPplLinear).iter().all(|fact| !fact.contains("per input")));
     }
 
     #[test]
@@ -299,6 +348,6 @@ mod tests {
         assert!(facts[0].contains("2.00e−7 at most, in block 4"), "{facts:?}");
         known.measured[0].is_opened = true;
         let facts = compared(&known.lines(&comparison), Field::R2Lin).unwrap().facts;
-        assert!(facts.len() == 1 && facts[0].contains("Pearson"), "an opened report was not measured here: {facts:?}");
+        assert!(facts.len() == 2 && facts[0].contains("Pearson"), "an opened report was not measured here: {facts:?}");
     }
 }
