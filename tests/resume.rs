@@ -80,8 +80,13 @@ fn numbers(report: &str) -> Value {
 
 /// Blocks run on the rows.
 fn run_through(events: &[Event]) -> Vec<usize> {
+    spans(events, Lane::Rows).into_iter().flatten().collect()
+}
+
+/// The blocks of a lane's spans.
+fn spans(events: &[Event], of: Lane) -> Vec<Option<usize>> {
     let block = |event: &Event| match event {
-        Event::Span(span) if span.lane == Lane::Rows => span.block,
+        Event::Span(span) if span.lane == of => Some(span.block),
         _ => None,
     };
     events.iter().filter_map(block).collect()
@@ -102,9 +107,12 @@ fn a_cancelled_measurement_goes_on_with_the_same_digits() {
         let begun = events(job(backend, measures), Some(&state), stop);
         assert_eq!(run_through(&begun), [0, 1, 2], "{backend}");
         assert!(state.is_file(), "{backend}: something was saved");
+        assert_eq!(spans(&begun, Lane::Save), [Some(1), Some(2)], "{backend}: before each block");
         let rest = events(job(backend, measures), Some(&state), |_| false);
         assert_eq!(run_through(&rest), [2, 3], "{backend}: blocks 0 and 1 are not run again");
         assert_eq!(written(&rest), written(&undisturbed), "{backend}");
+        let healed = if measures.contains(&Measure::Heal) { vec![None] } else { vec![] };
+        assert_eq!((spans(&undisturbed, Lane::Save), spans(&undisturbed, Lane::Heal)), (vec![], healed), "{backend}");
         assert!(!state.exists(), "{backend}: what is complete is not kept");
     }
 }

@@ -4,6 +4,7 @@
 mod common;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Condvar, Mutex};
@@ -18,7 +19,7 @@ use straightedge::event::{Event, Recorder};
 use straightedge::job::{BackendChoice, GramMode, Job, Measure, Protocol, Training};
 use straightedge::report::Report;
 use straightedge::run::{Inputs, Resume, ResumeFile, Text, measure_inputs};
-use straightedge::trace::Lane;
+use straightedge::trace::{Lane, Span};
 use straightedge::weights::FolderFiles;
 use straightedge::workers::{Limits, Message, Worker, Workers, serve};
 
@@ -184,6 +185,37 @@ fn with_any_number_of_workers_the_digits_are_the_same() {
 }
 
 #[test]
+fn spans_tell_when_every_worker_was_at_work() {
+    let job = Job {
+        backend: BackendChoice::Cpu,
+        protocol: Protocol { rows: 10 * 1024, seq_len: 64, ..Protocol::default() },
+        ..Job::new("tiny-gpt2", "encyclopedia")
+    };
+    let workers = (0..2).map(|_| InThread::start(usize::MAX) as Rc<dyn Worker>).collect();
+    let spans: Vec<Span> = events(job, workers, None, |_| false)
+        .into_iter()
+        .filter_map(|event| if let Event::Span(span) = event { Some(span) } else { None })
+        .collect();
+    let of = |lane, worker, block| {
+        let mut found = spans.iter().filter(|span| (span.lane, span.worker, span.block) == (lane, worker, Some(block)));
+        let span = found.next().unwrap_or_else(|| panic!("{lane:?} {worker} {block}: {spans:?}"));
+        assert!(found.next().is_none(), "one span for all rows: {spans:?}");
+        assert!(span.busy > 0.0 && span.busy <= span.seconds + 1e-6, "{span:?}");
+        span.start..span.start + span.seconds
+    };
+    // Both clocks are the machine's, read one after the other.
+    let within = |inner: Range<f64>, outer: Range<f64>| {
+        assert!(inner.start >= outer.start - 0.01 && inner.end <= outer.end + 0.01, "{inner:?} in {outer:?}");
+    };
+    for block in 0..4 {
+        for worker in [1, 2] {
+            within(of(Lane::Rows, worker, block), of(Lane::Rows, 0, block));
+        }
+        within(of(Lane::Solve, 1, block), of(Lane::Solve, 0, block));
+    }
+}
+
+#[test]
 fn fast_sums_agree_with_any_number_of_workers() {
     let alone = measured("tiny-gpt2", &[Measure::Fit], GramMode::Fast, &[]);
     let helped = measured("tiny-gpt2", &[Measure::Fit], GramMode::Fast, &[InThread::start(usize::MAX)]);
@@ -225,14 +257,15 @@ fn on_a_gpu_each_worker_solves_a_block_of_its_own_while_later_rows_run() {
     // Interrupted while several blocks are unfinished, and resumed.
     let state = Path::new(env!("CARGO_TARGET_TMPDIR")).join("solved-at-once");
     let _ = std::fs::remove_file(&state);
-    let stop = |event: &Event| matches!(event, Event::Span(span) if span.lane == Lane::Rows && span.block == Some(3));
+    let rows = |span: &Span| span.lane == Lane::Rows && span.worker == 0;
+    let stop = |event: &Event| matches!(event, Event::Span(span) if rows(span) && span.block == Some(3));
     events(job(), patient(&[usize::MAX; 2], &Arc::default()), Some(&state), stop);
     assert!(state.is_file(), "a state was saved");
     let rest = events(job(), vec![InThread::start(usize::MAX), InThread::start(usize::MAX)], Some(&state), |_| false);
     let rows: Vec<_> = rest
         .iter()
         .filter_map(|event| match event {
-            Event::Span(span) if span.lane == Lane::Rows => span.block,
+            Event::Span(span) if rows(span) => span.block,
             _ => None,
         })
         .collect();

@@ -17,6 +17,7 @@ use crate::platform::yielding::yield_now;
 use crate::report::Warning;
 use crate::trace::{Lane, Span};
 use crate::weights::Files;
+use crate::workers::{WorkTime, unix_seconds};
 
 /// The events of a running measurement. Ends after `Finished` or `Failed`.
 pub struct Events {
@@ -86,8 +87,19 @@ impl Emitter {
             found
         })
         .await;
-        self.send(Event::Span(Span { lane, block, start, seconds: self.elapsed() - start, busy }));
+        let seconds = self.elapsed() - start;
+        self.send(Event::Span(Span { lane, worker: 0, block, start, seconds, busy }));
         done
+    }
+
+    /// Reports the span of the helper worker at the place `helper` among all, if it has told its time.
+    pub(super) fn helper_span(&self, lane: Lane, block: usize, (helper, time): (usize, Option<WorkTime>)) {
+        let Some(WorkTime { start, end, busy }) = time else { return };
+        // The engine's own clock counts from the start of the work.
+        let began = unix_seconds() - self.elapsed();
+        let span =
+            Span { lane, worker: helper + 1, block: Some(block), start: start - began, seconds: end - start, busy };
+        self.send(Event::Span(span));
     }
 
     /// Queues an event. Closing the stream also drops the work, so no receiver can miss it.

@@ -167,7 +167,7 @@ impl Prepared {
         let swept = self.sweep(pass, weights).await?;
         let ppl = swept.ppl;
         if heals {
-            self.heal(pass, swept).await?;
+            pass.out.span(Lane::Heal, None, self.heal(pass, swept)).await?;
         }
         Ok(ppl)
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::message::{BlockTask, HelperRequest, Message, ReplyHead, WantedTensors, Worker};
+use super::message::{BlockTask, HelperRequest, Message, ReplyHead, WantedTensors, WorkTime, Worker};
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
 use crate::model::{Block, ModelPart as _};
@@ -49,16 +49,24 @@ impl<'w> RemoteBlock<'w> {
     }
 
     /// Requests at once the second moments of all rows sent, by fold.
-    pub fn moments(self) -> impl Future<Output = Result<Option<Vec<(usize, Moments)>>>> + use<> {
+    pub fn moments(self) -> impl Future<Output = Result<Option<RemoteSums>>> + use<> {
         let answer = ask(self.0, &HelperRequest::Moments, Vec::new(), Vec::new());
         async {
-            Ok(answer.await?.and_then(|(ReplyHead { folds, .. }, message)| {
+            Ok(answer.await?.and_then(|(ReplyHead { folds, time, .. }, message)| {
                 let moments =
                     message.doubles.iter().map(|numbers| Moments::from_wire(numbers)).collect::<Option<Vec<_>>>()?;
-                Some(folds.into_iter().zip(moments).collect())
+                Some(RemoteSums { folds: folds.into_iter().zip(moments).collect(), time })
             }))
         }
     }
+}
+
+/// What a worker returns after its rows of a block.
+pub struct RemoteSums {
+    /// Second moments, by fold.
+    pub folds: Vec<(usize, Moments)>,
+    /// When it was at work.
+    pub time: Option<WorkTime>,
 }
 
 /// The shapes of a block's weights, and their values in the same order.

@@ -2,7 +2,7 @@
 
 use futures::{Stream, StreamExt};
 
-use super::message::{BlockTask, HelperRequest, Message, ReplyHead, WantedTensors};
+use super::message::{BlockTask, HelperRequest, Message, ReplyHead, WantedTensors, WorkTime, unix_seconds};
 use crate::backend::cpu::CpuBackend;
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
@@ -14,7 +14,14 @@ use crate::workers::sums::BlockSums;
 
 /// Answers the messages of `inbox` one after another.
 pub async fn serve(inbox: impl Stream<Item = Message>, answer: impl Fn(Message)) {
-    let mut helper = Helper { backend: &CpuBackend::new(), passing: None, folds: Vec::new(), solving: None };
+    let mut helper = Helper {
+        backend: &CpuBackend::new(),
+        passing: None,
+        folds: Vec::new(),
+        solving: None,
+        row_time: None,
+        solve_time: None,
+    };
     let mut inbox = std::pin::pin!(inbox);
     while let Some(message) = inbox.next().await {
         answer(helper.answer(message).await);
@@ -29,6 +36,10 @@ struct Helper<'a> {
     folds: Vec<Moments>,
     /// The unfinished solve, and its folds.
     solving: Option<(Remainder, Vec<Moments>)>,
+    /// Time spent on the rows of the current block.
+    row_time: Option<WorkTime>,
+    /// Time spent on the unfinished solve.
+    solve_time: Option<WorkTime>,
 }
 
 struct LoadedBlock<'a> {
@@ -40,7 +51,10 @@ struct LoadedBlock<'a> {
 
 impl<'a> Helper<'a> {
     async fn answer(&mut self, message: Message) -> Message {
-        let found = self.obey(message).await;
+        let found = match serde_json::from_str(&message.head) {
+            Ok(request) => self.timed(request, message).await,
+            Err(error) => Err(unexpected(&error.to_string())),
+        };
         let (head, singles, doubles) = match found {
             Ok(HelperAnswer { head, singles, doubles }) => (Ok(head), singles, doubles),
             Err(error) => (Err(error), Vec::new(), Vec::new()),
@@ -49,8 +63,28 @@ impl<'a> Helper<'a> {
         Message { head: serde_json::to_string(&head).unwrap_or_default(), singles, doubles }
     }
 
-    async fn obey(&mut self, Message { head, singles, doubles }: Message) -> Result<HelperAnswer> {
-        let request = serde_json::from_str(&head).map_err(|error| unexpected(&error.to_string()))?;
+    /// Obeys a request. The reply to the last one about a block tells when all of them were at work.
+    async fn timed(&mut self, request: HelperRequest, message: Message) -> Result<HelperAnswer> {
+        let of_rows = matches!(request, HelperRequest::Block(_) | HelperRequest::Rows { .. } | HelperRequest::Moments);
+        let is_last = matches!(request, HelperRequest::Moments | HelperRequest::Solve { .. } | HelperRequest::Kept);
+        let start = unix_seconds();
+        let mut answer = self.obey(request, message).await?;
+        let total = if of_rows { &mut self.row_time } else { &mut self.solve_time };
+        let this = WorkTime::since(start);
+        let time = total.take().map_or(this, |before| before.and(this));
+        if is_last {
+            answer.head.time = Some(time);
+        } else {
+            *total = Some(time);
+        }
+        Ok(answer)
+    }
+
+    async fn obey(
+        &mut self,
+        request: HelperRequest,
+        Message { singles, doubles, .. }: Message,
+    ) -> Result<HelperAnswer> {
         match request {
             HelperRequest::Block(passage) => {
                 self.passing = Some(LoadedBlock::new(self.backend, *passage, singles)?);
@@ -89,7 +123,7 @@ impl<'a> Helper<'a> {
                 };
                 let counted = moments.into_iter().enumerate().filter(|(_, moments)| moments.n > 0);
                 let (folds, doubles) = counted.map(|(fold, moments)| (fold, moments.to_wire())).unzip();
-                let head = ReplyHead { folds, report: None };
+                let head = ReplyHead { folds, ..ReplyHead::default() };
                 Ok(HelperAnswer { head, doubles, ..HelperAnswer::default() })
             }
             HelperRequest::Fold => {

@@ -1,9 +1,10 @@
 //! Messages between workers: a JSON header, and number lists transferred as they are.
 
-use futures::future::LocalBoxFuture;
 use std::ops::Range;
 
+use futures::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
+use web_time::SystemTime;
 
 use crate::backend::Shape;
 use crate::job::Protocol;
@@ -62,6 +63,37 @@ pub(super) struct ReplyHead {
     pub(super) folds: Vec<usize>,
     /// The report of a solved block.
     pub(super) report: Option<BlockReport>,
+    /// When the worker was at work on the block, if this reply ends that.
+    pub(super) time: Option<WorkTime>,
+}
+
+/// When a worker was at work on one block. Workers share no clock but that of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkTime {
+    /// Seconds since 1970 when it began.
+    pub start: f64,
+    /// Seconds since 1970 when it ended.
+    pub end: f64,
+    /// Seconds in between in which it was at work; the rest it waited.
+    pub busy: f64,
+}
+
+impl WorkTime {
+    /// Work that began at `start` and ends now.
+    pub(super) fn since(start: f64) -> Self {
+        let end = unix_seconds();
+        Self { start, end, busy: end - start }
+    }
+
+    /// Adds later work on the same block.
+    pub(super) fn and(self, later: Self) -> Self {
+        Self { start: self.start, end: later.end, busy: self.busy + later.busy }
+    }
+}
+
+/// Seconds since 1970.
+pub fn unix_seconds() -> f64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
 }
 
 /// A block and the settings its rows need.

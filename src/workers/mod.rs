@@ -21,9 +21,9 @@ use crate::solve::{BlockScore, HeadlineFit, RemainderScore, score_block};
 use crate::stats::moments::Moments;
 
 use ask::ask;
-pub use ask::{RemoteBlock, copied};
+pub use ask::{RemoteBlock, RemoteSums, copied};
 pub use helper::serve;
-pub use message::{BlockTask, Message, WantedTensors, Worker};
+pub use message::{BlockTask, Message, WantedTensors, WorkTime, Worker, unix_seconds};
 use message::{HelperRequest, ReplyHead};
 
 /// Bytes of an idle worker.
@@ -99,32 +99,44 @@ impl Workers {
     ///
     /// # Errors
     /// If a moment is not finite.
-    pub async fn score(&self, block: usize, folds: Vec<Moments>, at_once: usize) -> Result<BlockScore> {
-        let score = match &self.all[..] {
-            [] => None,
-            [worker, ..] if at_once <= 1 => share(&**worker, block, &folds).await?,
-            all => {
-                let turn = self.solved.replace(self.solved.get() + 1);
-                whole(&*all[turn % all.len()], block, &folds).await?
-            }
+    pub async fn score(&self, block: usize, folds: Vec<Moments>, at_once: usize) -> Result<SolvedMoments> {
+        let worker = if at_once <= 1 { 0 } else { self.solved.replace(self.solved.get() + 1) % self.all.len().max(1) };
+        let helped = match self.all.get(worker) {
+            None => None,
+            Some(helper) if at_once <= 1 => share(&**helper, block, &folds).await?,
+            Some(helper) => whole(&**helper, block, &folds).await?,
         };
-        if let Some(score) = score {
-            return Ok(score);
+        if let Some((score, time)) = helped {
+            return Ok(SolvedMoments { score, helped: time.map(|time| (worker, time)) });
         }
         let score = parallel::aside(move || score_block(block, &folds)).await;
-        score.unwrap_or_else(|| Err(Error::Solve { block, why: "its thread ended".into() }))
+        let score = score.unwrap_or_else(|| Err(Error::Solve { block, why: "its thread ended".into() }))?;
+        Ok(SolvedMoments { score, helped: None })
     }
 }
 
+/// A solved block.
+pub struct SolvedMoments {
+    /// Its score.
+    pub score: BlockScore,
+    /// The helper that took part, by its place among all, and when it was at work.
+    pub helped: Option<(usize, WorkTime)>,
+}
+
+/// A score, and when the helper was at work on it.
+type HelpedScore = (BlockScore, Option<WorkTime>);
+
 /// The score computed by a helper; `None` if the helper has ended.
-async fn whole(worker: &dyn Worker, block: usize, folds: &[Moments]) -> Result<Option<BlockScore>> {
+async fn whole(worker: &dyn Worker, block: usize, folds: &[Moments]) -> Result<Option<HelpedScore>> {
     send(worker, folds);
     let answer = ask(worker, &HelperRequest::Solve { block }, Vec::new(), Vec::new()).await?;
-    Ok(answer.and_then(|(ReplyHead { report, .. }, found)| BlockScore::from_wire(report?, found.doubles.first()?)))
+    Ok(answer.and_then(|(ReplyHead { report, time, .. }, found)| {
+        Some((BlockScore::from_wire(report?, found.doubles.first()?)?, time))
+    }))
 }
 
 /// The score with a helper's share; `None` if the helper has ended.
-async fn share(worker: &dyn Worker, block: usize, folds: &[Moments]) -> Result<Option<BlockScore>> {
+async fn share(worker: &dyn Worker, block: usize, folds: &[Moments]) -> Result<Option<HelpedScore>> {
     send(worker, folds);
     drop(ask(worker, &HelperRequest::SolveRemainder { block }, Vec::new(), Vec::new()));
     let fit = HeadlineFit::new(block, folds)?;
@@ -132,8 +144,10 @@ async fn share(worker: &dyn Worker, block: usize, folds: &[Moments]) -> Result<O
     yield_now().await;
     let score = fit.score(folds)?;
     // An error there is ignored: the block is then solved here and returns the same error.
-    let rest = rest.await.ok().flatten().and_then(|(_, found)| RemainderScore::from_wire(found.doubles.first()?));
-    Ok(rest.map(|rest| score.complete(rest)))
+    let rest = rest.await.ok().flatten();
+    Ok(rest.and_then(|(ReplyHead { time, .. }, found)| {
+        Some((score.complete(RemainderScore::from_wire(found.doubles.first()?)?), time))
+    }))
 }
 
 /// Sends the folds of a block to solve, one by one, so that at most one is in this module's memory twice.

@@ -23,7 +23,7 @@ use crate::run::events::StageMeter;
 use crate::stats::moments::Moments;
 use crate::trace::Lane;
 use crate::workers::sums::{BlockSums, Scales};
-use crate::workers::{self, RemoteBlock, Worker};
+use crate::workers::{self, RemoteBlock, RemoteSums, Worker};
 
 /// Batches in flight per worker. Replies are only received between two local batches, which take as long as a worker's.
 const IN_FLIGHT: usize = 4;
@@ -156,9 +156,12 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         });
         let on_workers: Vec<_> = on_workers.collect();
         let mut found = Vec::with_capacity(shares.len());
-        for (moments, share) in try_join_all(on_workers).await?.into_iter().zip(shares) {
-            found.push(match moments {
-                Some(moments) => moments,
+        for ((worker, sums), share) in try_join_all(on_workers).await?.into_iter().enumerate().zip(shares) {
+            found.push(match sums {
+                Some(RemoteSums { folds, time }) => {
+                    pass.out.helper_span(Lane::Rows, self.index, (worker, time));
+                    folds
+                }
                 None => self.redo(share.clone(), scales.clone()).await?,
             });
         }
@@ -166,10 +169,10 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
     }
 
     /// Runs one worker's share; `None` if the worker has ended.
-    async fn run_share(&self, passing: RemoteBlock<'_>, share: Range<usize>) -> Result<Option<Vec<(usize, Moments)>>> {
+    async fn run_share(&self, passing: RemoteBlock<'_>, share: Range<usize>) -> Result<Option<RemoteSums>> {
         let Sweep { pass, source, .. } = self.sweep;
         let (mut in_flight, mut waiting) = (VecDeque::new(), share.clone());
-        let (mut passing, mut moments) = (Some(passing), None);
+        let (mut passing, mut sums) = (Some(passing), None);
         loop {
             while in_flight.len() < IN_FLIGHT
                 && let Some(at) = waiting.next()
@@ -183,7 +186,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
                 in_flight.push_back((at, place, wanted, answer));
             }
             if waiting.is_empty() {
-                moments = passing.take().map(RemoteBlock::moments).or(moments);
+                sums = passing.take().map(RemoteBlock::moments).or(sums);
             }
             let Some((at, place, wanted, answer)) = in_flight.pop_front() else { break };
             let Some(values) = answer_of(answer).await? else { return Ok(None) };
@@ -200,11 +203,11 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
             };
             self.finish_batch(at, place, BatchTensors { x, y, rest }, next).await?;
         }
-        let moments = answer_of(moments).await?;
-        if moments.is_some() {
+        let sums = answer_of(sums).await?;
+        if sums.is_some() {
             self.entering.borrow_mut()[share].iter_mut().for_each(|place| *place = None);
         }
-        Ok(moments)
+        Ok(sums)
     }
 
     /// Redoes the share of a worker that has ended; returns its moments.

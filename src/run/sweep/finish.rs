@@ -10,6 +10,8 @@ use crate::learning::SMALL_BIAS;
 use crate::report::{BlockReport, Warning, WarningKind};
 use crate::run::pass::Pass;
 use crate::solve::{BlockScore, InputDistribution};
+use crate::trace::Lane;
+use crate::workers::SolvedMoments;
 use crate::workers::sums::BlockSums;
 
 /// How far rounding may move R² without a warning.
@@ -27,8 +29,11 @@ impl<B: Backend> Pass<'_, B> {
         let folds = sums.moments().await?;
         let asks = self.asks(Measure::Controls);
         let inputs = asks.then(|| InputDistribution::new(block, &folds)).transpose()?;
-        let BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions, r2_rounding } =
-            self.workers.score(block, folds, at_once).await?;
+        let SolvedMoments { score, helped } = self.workers.score(block, folds, at_once).await?;
+        if let Some((helper, time)) = helped {
+            self.out.helper_span(Lane::Solve, block, (helper, Some(time)));
+        }
+        let BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions, r2_rounding } = score;
         self.spend(|seconds| &mut seconds.solve, started.elapsed().as_secs_f64());
         Ok(SolvedBlock {
             report,

@@ -21,6 +21,7 @@ use crate::replacement::replaced::Replaced;
 use crate::report::{BlockReport, LayerReport, Warning};
 use crate::run::resume_file::{MAGIC, Resume};
 use crate::solve::AffineMap;
+use crate::trace::Lane;
 
 /// Header of a saved state; map and probes of every block and then rows follow, in this order.
 #[derive(Serialize, Deserialize)]
@@ -76,11 +77,23 @@ impl<'a, B: Backend> Sweep<'a, B> {
         &self,
         next: usize,
         entering: &Stream<B::Tensor>,
+        measuring: &Measuring<'_, 'a, B>,
+    ) -> Result<()> {
+        match self.pass.resume.filter(|resume| next > 0 && resume.is_due()) {
+            Some(resume) => {
+                let written = self.write(resume, (next, entering), measuring);
+                self.pass.out.span(Lane::Save, Some(next), written).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn write(
+        &self,
+        resume: &dyn Resume,
+        (next, entering): (usize, &Stream<B::Tensor>),
         Measuring { forks, swept, layers, .. }: &Measuring<'_, 'a, B>,
     ) -> Result<()> {
-        let Some(resume) = self.pass.resume.filter(|resume| next > 0 && resume.is_due()) else {
-            return Ok(());
-        };
         let shape = |kept: &StoredRows<_>| (kept.rows(), kept.cols());
         let contents = StateHeader {
             key: self.pass.key.clone(),
