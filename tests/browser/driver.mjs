@@ -45,7 +45,8 @@ export function visit(name, how, body) {
 
 /** Opens the page, and closes it afterwards. Any hidden fault is a failure, reported in addition to others. */
 async function opened(t, { webgpu, mirror: folder, throttle, query, shim, before, locale }, body) {
-  const mirror = folder && await startMirror(t, await folder(t), throttle);
+  const mirror = folder && await startMirror(await folder(t), throttle);
+  t.after(() => mirror?.stop());
   const app = await open({ webgpu, mirror, query, shim, before, locale });
   try {
     if (!query?.embed) await app.started();
@@ -128,11 +129,10 @@ function watch(page, isAllowed) {
   return faults;
 }
 
-/** Serves a folder as a stand-in for the hub while the test runs. */
-async function startMirror(t, folder, throttle) {
+/** Serves a folder as a stand-in for the hub until it is stopped. */
+export async function startMirror(folder, throttle) {
   const limit = throttle ? ['--throttle', String(throttle)] : [];
   const child = spawn(setting('XTASK'), ['hub', folder, '--port', '0', '--cdn-port', '0', ...limit]);
-  t.after(() => child.kill());
   const url = await new Promise((told, failed) => {
     let said = '';
     child.stdout.on('data', (text) => {
@@ -145,6 +145,7 @@ async function startMirror(t, folder, throttle) {
   const ask = async (path) => (await fetch(`${url}/__${path}`)).text();
   return {
     url,
+    stop: () => child.kill(),
     fault: (kind, path, times) => ask(`fault?kind=${kind}&path=${encodeURIComponent(path)}&times=${times}`),
     reset: () => ask('reset'),
     stats: async () => JSON.parse(await ask('stats')),

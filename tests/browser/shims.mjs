@@ -78,6 +78,39 @@ export const littleMemory = (bytes) => text((bytes) => {
   };
 }, bytes);
 
+/** Counts the bytes of all buffers that are not destroyed, now and at most, in `deviceBytes`. */
+export const deviceMemory = () => text(() => {
+  const counted = { now: 0, most: 0 };
+  self.deviceBytes = counted;
+  const held = new WeakSet();
+  const { createBuffer } = GPUDevice.prototype;
+  GPUDevice.prototype.createBuffer = function (buffer) {
+    const made = createBuffer.call(this, buffer);
+    held.add(made);
+    counted.now += buffer.size;
+    counted.most = Math.max(counted.most, counted.now);
+    return made;
+  };
+  const { destroy } = GPUBuffer.prototype;
+  GPUBuffer.prototype.destroy = function () {
+    if (held.delete(this)) counted.now -= this.size;
+    destroy.call(this);
+  };
+});
+
+/** Says `first block` in the console when the first block of a measurement leaves the worker. */
+export const firstBlock = () => text(() => {
+  const own = self.postMessage;
+  let isTold = false;
+  self.postMessage = function (message, ...rest) {
+    if (!isTold && typeof message === 'string' && JSON.parse(message).event?.event?.block) {
+      isTold = true;
+      console.info('first block');
+    }
+    return own.call(self, message, ...rest);
+  };
+});
+
 /** A browser that finds no adapter at the first request, as Chrome does while it starts its GPU process. */
 export const lateAdapter = () => text(() => {
   const own = GPU.prototype.requestAdapter;

@@ -2,6 +2,7 @@
 
 mod atlas;
 mod bench;
+mod bench_page;
 mod build;
 mod bundle;
 mod calibration;
@@ -41,6 +42,7 @@ use clap::Parser;
 use straightedge_hub_mirror::synthetic::Shape;
 
 use crate::bench::BenchArgs;
+use crate::bench_page::BenchPageArgs;
 use crate::build::Build;
 use crate::drivers::Drivers;
 use crate::package::What;
@@ -65,6 +67,8 @@ enum Task {
     Drivers(Drivers),
     /// Measure how fast the engine's parts run on this machine.
     Bench(BenchArgs),
+    /// Measure how long the built page takes for a model with random weights, and how much memory.
+    BenchPage(BenchPageArgs),
     /// Try the parsers of untrusted input on mutated files, which follow from a seed.
     Fuzz(fuzz::FuzzArgs),
     /// Check formatting, lints, documentation, licences and workflows, then run all tests, as CI does.
@@ -152,6 +156,7 @@ fn run(task: Task) -> Result<()> {
         Task::Test(args) => test::test(&args),
         Task::Drivers(what) => drivers::drivers(&what),
         Task::Bench(args) => bench::bench(&args),
+        Task::BenchPage(args) => bench_page::bench_page(&args),
         Task::Fuzz(args) => fuzz::fuzz(&args),
         Task::Ci => test::ci(),
         Task::Policy => policy::policy(),

@@ -201,7 +201,7 @@ fn command_line() -> Result<PathBuf> {
 }
 
 /// Node.js in a folder of the project, with a server for the site while this program runs.
-fn node(folder: &str, arguments: &[&str], site: PathBuf, browser: &Path) -> Result<Command> {
+pub(crate) fn node(folder: &str, arguments: &[&str], site: PathBuf, browser: &Path) -> Result<Command> {
     let url = Site::new(site, PREFIX).start(0)?;
     let mut node = Command::new("node");
     node.current_dir(root().join(folder)).args(arguments);
