@@ -10,7 +10,7 @@ use crate::text::format::fixed;
 /// The fractional part of the golden ratio chooses the feature of each sampled row; see `docs/measures.md`, section 2.
 const GOLDEN: f64 = 0.618_033_988_749_895;
 /// Families that add first and normalise the sum, so that x is the stream itself.
-const POST_NORM: [&str; 1] = ["bert"];
+const POST_NORM: [&str; 3] = ["bert", "distilbert", "roberta"];
 
 /// A block with one of its sampled rows, counted from 0; `None` for captured rows, whose model is unknown.
 pub fn mechanism(report: &Report, block: &BlockReport, row: usize) -> Option<Parts> {
@@ -108,5 +108,16 @@ mod tests {
         assert_eq!(mechanism(&report, &block, 0).unwrap().row, d().mechanism_token);
         report.model.architecture = "rows".into();
         assert_eq!(mechanism(&report, &block, 0), None);
+    }
+
+    #[test]
+    fn encoders_that_normalise_after_the_sum_have_no_norm_before_the_network() {
+        let mut report = recorded();
+        let mut has_norm = |architecture: &str| {
+            report.model.architecture = architecture.into();
+            mechanism(&report, &report.blocks[0], 0).unwrap().has_norm
+        };
+        assert_eq!(["bert", "roberta", "distilbert"].map(&mut has_norm), [false; 3]);
+        assert_eq!(["modernbert", "gpt2", "llama"].map(has_norm), [true; 3]);
     }
 }
