@@ -187,7 +187,7 @@ impl PreparedContinuation {
             swaps.insert(*block, Replacement::affine(backend, map)?);
         }
         drop(maps);
-        ModelPair { sides: self, backend, model: &model, swaps }.go(out).await?;
+        ModelPair { sides: self, backend, model: &model, swaps }.run(out).await?;
         let seconds = Seconds { total: out.elapsed(), ..Seconds::default() };
         out.emit(Event::Finished(Outcome { seconds, peak_memory: memory::peak(), ppl: None })).await;
         Ok(())
@@ -232,7 +232,7 @@ struct ContinuedText {
 }
 
 impl<B: Backend> ModelPair<'_, B> {
-    async fn go(&self, out: &Emitter) -> Result<()> {
+    async fn run(&self, out: &Emitter) -> Result<()> {
         let PreparedContinuation { asked, context, prompt, .. } = self.sides;
         out.emit(Event::Opened(Box::new(self.open().await?))).await;
         let side = || ContinuedText { ids: prompt.clone(), pieces: Pieces::after(prompt) };

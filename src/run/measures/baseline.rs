@@ -55,7 +55,7 @@ impl<B: Backend> BlockMeasure<B> for Baseline<'_, B> {
 
 impl<B: Backend> Baseline<'_, B> {
     async fn train(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
-        self.meter.go();
+        self.meter.resume();
         let Pass { backend, job, folds, out, .. } = *self.pass;
         let (index, steps) = (visit.index, job.training.baseline_steps);
         let rows = Captured::of(visit, folds, &job.protocol).await?;
@@ -71,8 +71,8 @@ impl<B: Backend> Baseline<'_, B> {
             self.done += steps;
         }
         out.emit(Event::Block(Box::new(solved.report.clone()))).await;
-        self.meter.rest();
-        self.pass.took(|seconds| &mut seconds.baseline, &self.meter);
+        self.meter.pause();
+        self.pass.set_seconds(|seconds| &mut seconds.baseline, &self.meter);
         Ok(())
     }
 

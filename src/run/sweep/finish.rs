@@ -29,7 +29,7 @@ impl<B: Backend> Pass<'_, B> {
         let inputs = asks.then(|| InputDistribution::new(block, &folds)).transpose()?;
         let BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions, r2_rounding } =
             self.workers.score(block, folds, at_once).await?;
-        self.spend(|seconds| &mut seconds.solve, started.elapsed().as_secs_f64());
+        self.add_seconds(|seconds| &mut seconds.solve, started.elapsed().as_secs_f64());
         Ok(SolvedBlock {
             report,
             heldout_variation,

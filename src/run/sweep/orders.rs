@@ -108,7 +108,7 @@ impl<B: Backend> Sweep<'_, B> {
                 halves.insert(candidates.name(), half);
             }
         }
-        self.pass.spend(|seconds| &mut seconds.swap, orders.meter.seconds());
+        self.pass.add_seconds(|seconds| &mut seconds.swap, orders.meter.seconds());
         Ok(halves)
     }
 

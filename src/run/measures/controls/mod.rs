@@ -94,13 +94,13 @@ impl<'a, B: Backend> Controls<'a, B> {
                 blocks: there,
             }
         });
-        let meter = pass.out.later(Stage::Controls, total);
+        let meter = pass.out.paused_stage(Stage::Controls, total);
         Self { pass, source, meter, first_position, drawn, feed }
     }
 
     async fn all(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
         let Some(block) = &visit.block else { return Ok(()) };
-        self.meter.go();
+        self.meter.resume();
         self.first_position(visit, solved).await?;
         let mut seeds: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
         for at in 0..self.drawn.len() {
@@ -121,8 +121,8 @@ impl<'a, B: Backend> Controls<'a, B> {
         if self.feed.as_ref().is_some_and(|feed| visit.index < feed.blocks) {
             self.cross_feed(visit.index, &block.ffn, solved).await?;
         }
-        self.meter.rest();
-        self.pass.took(|seconds| &mut seconds.controls, &self.meter);
+        self.meter.pause();
+        self.pass.set_seconds(|seconds| &mut seconds.controls, &self.meter);
         Ok(())
     }
 
@@ -130,7 +130,7 @@ impl<'a, B: Backend> Controls<'a, B> {
     async fn first_position(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
         let Some(protocol) = &self.first_position else {
             self.meter.advance(self.pass.rows(self.pass.folds)).await;
-            self.tell(FIRST_POSITION, ControlReport::default(), solved).await;
+            self.send_updated(FIRST_POSITION, ControlReport::default(), solved).await;
             return Ok(());
         };
         let mut fit = self.fit(visit.index, self.pass.folds, protocol);
@@ -290,7 +290,7 @@ impl<'a, B: Backend> Controls<'a, B> {
             let kind = WarningKind::NoControlVariance { control: control.into() };
             self.pass.out.warn(Warning::of_block(block, &kind));
         }
-        self.tell(control, report, solved).await;
+        self.send_updated(control, report, solved).await;
         Ok(inputs)
     }
 
@@ -306,7 +306,7 @@ impl<'a, B: Backend> Controls<'a, B> {
         }
     }
 
-    async fn tell(&self, control: &str, report: ControlReport, solved: &mut SolvedBlock<B::Tensor>) {
+    async fn send_updated(&self, control: &str, report: ControlReport, solved: &mut SolvedBlock<B::Tensor>) {
         solved.report.controls.insert(control.into(), report);
         self.pass.out.emit(Event::Block(Box::new(solved.report.clone()))).await;
     }
