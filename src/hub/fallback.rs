@@ -210,12 +210,12 @@ mod tests {
 
     #[test]
     fn what_finds_no_room_goes_on_in_memory_and_is_read_in_one_piece() {
-        let told = Rc::new(Cell::new(0));
+        let reports = Rc::new(Cell::new(0));
         let store = Fallback::new(Rc::new(Small(MemoryStore::default(), Cell::new(6))));
-        let heard = told.clone();
+        let counter = reports.clone();
         store.listen(Rc::new(move |event| {
             assert!(matches!(&event, Event::Warning(warning) if warning.code == "storage_full"), "{event:?}");
-            heard.set(heard.get() + 1);
+            counter.set(counter.get() + 1);
         }));
         let key =
             FileKey { repo: HubId::model("a/b").unwrap(), commit: "c".into(), path: "w".into(), size: 12, blob: None };
@@ -225,7 +225,7 @@ mod tests {
             }
             assert_eq!(store.held(&key).await.unwrap(), [0..12]);
             assert_eq!(store.read(&key, 4..11).await.unwrap(), b"efghijk");
-            assert_eq!(told.get(), 1, "told once");
+            assert_eq!(reports.get(), 1, "one event");
             store.forget(&key).await.unwrap();
             assert!(store.held(&key).await.unwrap().is_empty());
         });

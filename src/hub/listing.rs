@@ -49,7 +49,7 @@ impl Hub {
         let mut repo = match (self.list(id, folder).await, stored) {
             (Err(Error::Network { why, .. }), Some(known)) => {
                 let commit = known.commit.clone();
-                self.tell(Event::Warning(Warning::new(&WarningKind::Offline { why, commit })));
+                self.emit(Event::Warning(Warning::new(&WarningKind::Offline { why, commit })));
                 return Ok(HubFiles::new(self.clone(), known));
             }
             (listed, _) => listed?,
