@@ -78,7 +78,7 @@ pub(super) fn drive_with_listener(
                 if begun.insert(progress.stage)
                     && let Some(cost) = recorder.report().and_then(|report| cost(report, progress.stage, training))
                 {
-                    line.tell(&cost);
+                    line.print_line(&cost);
                 }
                 standing.receive(progress);
                 line.show(&standing);
@@ -226,8 +226,8 @@ mod tests {
         let outcome = drive(run::measure(job, files, text), &Training::default());
         let report = outcome.report.expect("a report");
         assert!(report.partial && !report.blocks.is_empty() && report.blocks.len() < 6, "{}", report.blocks.len());
-        let told = outcome.failure.expect("a failure").sentence();
-        assert!(told.contains("a planted failure") && told.contains("finished blocks are kept"), "{told}");
+        let message = outcome.failure.expect("a failure").sentence();
+        assert!(message.contains("a planted failure") && message.contains("finished blocks are kept"), "{message}");
     }
 
     #[test]
@@ -243,15 +243,15 @@ mod tests {
         let seconds = Seconds { forward: 8.0, solve: 2.0, ..Seconds::default() };
         let blocks = vec![BlockReport::default()];
         let mut report = Report { blocks, seconds, ..Report::from(header) };
-        let mut told = |stage, measures: &[Measure]| {
+        let mut announced = |stage, measures: &[Measure]| {
             report.ordered = Some(Ordered { measures: measures.iter().copied().collect(), ..Ordered::default() });
             cost(&report, stage, &Training { heal_steps: 20_000, ..Training::default() })
         };
         let both = [Measure::Heal, Measure::HealTogether];
-        let costs = [&both[..1], &both[1..], &both].map(|measures| told(Stage::Heal, measures).expect("a cost"));
+        let costs = [&both[..1], &both[1..], &both].map(|measures| announced(Stage::Heal, measures).expect("a cost"));
         assert!(costs.iter().all(|cost| cost.starts_with("Healing 1 block: about ")), "{costs:?}");
         assert!(costs[0] != costs[1] && costs[2] != costs[0] && costs[2] != costs[1], "{costs:?}");
-        assert_eq!((told(Stage::Swap, &both), told(Stage::Heal, &[Measure::Swap])), (None, None));
+        assert_eq!((announced(Stage::Swap, &both), announced(Stage::Heal, &[Measure::Swap])), (None, None));
         let spans = [0.2, 40.4, 250.0, 7200.0].map(duration);
         assert_eq!(spans, ["1 s", "40 s", "4 min", "2 h"]);
     }

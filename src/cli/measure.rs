@@ -21,7 +21,7 @@ use super::args::{CommonArgs, FitArgs, MeasureArgs, TextArgs};
 use super::drive::{DriveOutcome, drive_with_listener};
 use super::report_file::ReportFile;
 use super::results::Destination;
-use super::status::{Status, complain};
+use super::status::{Status, print_error};
 use super::{bundled, hub, inputs, results, table};
 
 /// `measure MODEL`.
@@ -125,7 +125,7 @@ impl ModelArgument {
             Self::Folder(folder) => Rc::new(FolderFiles::new(folder)),
             Self::Bundled(bundled) => Rc::new(bundled::files(bundled)),
             Self::Hub(_, files) => {
-                job.map_or(Ok(()), |job| hub::tell(files, job))?;
+                job.map_or(Ok(()), |job| hub::print_preflight(files, job))?;
                 Rc::new(HubFiles::clone(files))
             }
         })
@@ -265,7 +265,7 @@ fn finish(args: &CommonArgs, others: &Others<'_>, start: impl FnOnce() -> Events
         written.push(place.keep(to_json(&spans).as_bytes()));
     }
     let failures: Vec<Error> = written.into_iter().filter_map(Result::err).collect();
-    failures.iter().for_each(complain);
+    failures.iter().for_each(print_error);
     let status = if failures.is_empty() { Status::Done } else { Status::BadInput };
     Ok(failure.map_or(status, |error| Status::failed(&error)))
 }
@@ -287,10 +287,10 @@ fn keep_maps(place: &Destination, dumped: &[MapDump], report: &Report) -> Result
     match place {
         Destination::File(path) if report.partial && holds_others(path) == Some(true) => {
             let elsewhere = || std::env::temp_dir().join(path.file_name().unwrap_or_default());
-            let beside = place.reserve().or_else(|_| Destination::File(elsewhere()).reserve())?;
-            Destination::File(beside.clone()).keep(&bytes)?;
+            let part = place.reserve().or_else(|_| Destination::File(elsewhere()).reserve())?;
+            Destination::File(part.clone()).keep(&bytes)?;
             let why = "it holds more than this measurement, which ended early".into();
-            let (file, place) = (path.display().to_string(), beside.display().to_string());
+            let (file, place) = (path.display().to_string(), part.display().to_string());
             Err(Error::ResultElsewhere { file, why, place })
         }
         _ => place.keep(&bytes),

@@ -9,7 +9,7 @@ use straightedge::event::{Event, Progress, ProgressPair, Wait};
 use straightedge::visible::shown;
 use straightedge::weights::Listener;
 
-use super::status::tell;
+use super::status::print_line;
 
 /// A callback that shows a file source's events before a measurement begins.
 pub(super) fn listener() -> Listener {
@@ -51,24 +51,24 @@ impl ProgressLine {
     }
 
     pub(super) fn interject(&mut self, text: &str) {
-        self.tell(&format!("straightedge: {text}"));
+        self.print_line(&format!("straightedge: {text}"));
     }
 
     /// Prints a permanent line about a wait: each time on a terminal. The output of a script has each reason once, since
     /// silence for minutes looks like a program that hangs.
     pub(super) fn note(&mut self, wait: &Wait) {
         if self.terminal {
-            self.tell(&format!("waiting {}: {}", duration(wait.seconds), shown(&wait.why)));
+            self.print_line(&format!("waiting {}: {}", duration(wait.seconds), shown(&wait.why)));
         } else if self.awaited.as_ref() != Some(&wait.why) {
-            self.tell(&format!("waiting: {}", shown(&wait.why)));
+            self.print_line(&format!("waiting: {}", shown(&wait.why)));
         }
         self.awaited = Some(wait.why.clone());
     }
 
     /// Prints a permanent line.
-    pub(super) fn tell(&mut self, text: &str) {
+    pub(super) fn print_line(&mut self, text: &str) {
         self.clear();
-        tell(text);
+        print_line(text);
     }
 
     pub(super) fn clear(&mut self) {
