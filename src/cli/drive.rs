@@ -48,7 +48,7 @@ pub(super) fn drive_with_listener(
 ) -> DriveOutcome {
     tuning::recall();
     let mut woken = catch_interrupts();
-    let (mut line, mut begun, mut standing) = (ProgressLine::new(), BTreeSet::new(), ProgressPair::default());
+    let (mut line, mut begun, mut progress_pair) = (ProgressLine::new(), BTreeSet::new(), ProgressPair::default());
     let (mut recorder, mut maps, mut spans, mut failure) =
         (Recorder::default().dated(now()), Vec::new(), Vec::new(), None);
     loop {
@@ -80,8 +80,8 @@ pub(super) fn drive_with_listener(
                 {
                     line.print_line(&cost);
                 }
-                standing.receive(progress);
-                line.show(&standing);
+                progress_pair.receive(progress);
+                line.show(&progress_pair);
             }
             Event::Warning(warning) => line.interject(&format!("warning: {}", warning.text)),
             Event::Waiting(wait) => line.note(&wait),

@@ -16,7 +16,7 @@ pub(super) fn listener() -> Listener {
     let line = RefCell::new(ProgressLine::new());
     Rc::new(move |event| match event {
         Event::Progress(progress) if progress.done < progress.total => {
-            line.borrow_mut().show(&ProgressPair { main: Some(progress), beside: None });
+            line.borrow_mut().show(&ProgressPair { main: Some(progress), concurrent: None });
         }
         Event::Progress(_) => line.borrow_mut().clear(),
         Event::Waiting(wait) => line.borrow_mut().note(&wait),
@@ -40,12 +40,12 @@ impl ProgressLine {
         Self { terminal: stderr().is_terminal(), shown: None, awaited: None }
     }
 
-    pub(super) fn show(&mut self, standing: &ProgressPair) {
-        let Some(main) = &standing.main else { return };
+    pub(super) fn show(&mut self, progress_pair: &ProgressPair) {
+        let Some(main) = &progress_pair.main else { return };
         let due = self.shown.is_none_or(|shown| shown.elapsed() >= Self::INTERVAL) || main.done == main.total;
         if self.terminal && due {
-            let beside = standing.beside.map_or_else(String::new, |beside| format!(" · {}", beside.stage.label()));
-            let _ = write!(stderr(), "\r\x1b[K{}{beside}", describe(main));
+            let concurrent = progress_pair.concurrent.map_or_else(String::new, |concurrent| format!(" · {}", concurrent.stage.label()));
+            let _ = write!(stderr(), "\r\x1b[K{}{concurrent}", describe(main));
             self.shown = Some(Instant::now());
         }
     }
