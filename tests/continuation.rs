@@ -16,7 +16,7 @@ use straightedge::backend::cpu::CpuBackend;
 use straightedge::backend::gpu::Memory;
 use straightedge::continuation::{Continuation, Step};
 use straightedge::corpus::Tokenizer;
-use straightedge::corpus::synthetic::Made;
+use straightedge::corpus::synthetic::SyntheticText;
 use straightedge::error::Error;
 use straightedge::event::{Event, MapDump, Stage};
 use straightedge::forward::{Forward, ignore};
@@ -45,7 +45,9 @@ fn job(backend: BackendChoice, blocks: &[usize]) -> Job {
 }
 
 fn tales() -> Text {
-    Text::Plain(Made::for_measurement("tales:1").expect("a domain").expect("a seed").text_for_rows(1280).into_bytes())
+    Text::Plain(
+        SyntheticText::for_measurement("tales:1").expect("a domain").expect("a seed").text_for_rows(1280).into_bytes(),
+    )
 }
 
 fn asked(tokens: usize) -> Continuation {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use straightedge::bundled::{Bundled, Demo};
 use straightedge::corpus::parse_token_ids;
-use straightedge::corpus::synthetic::{Domain, Made};
+use straightedge::corpus::synthetic::{Domain, SyntheticText};
 use straightedge::error::{Error, Result};
 use straightedge::event::{Event, MapDump};
 use straightedge::hub::files::HubFiles;
@@ -186,9 +186,9 @@ pub(super) fn text(args: &TextArgs, model: &str, rows: usize) -> Result<(String,
         let ids = parse_token_ids(&name, &inputs::bytes(path)?)?;
         return Ok((name, Text::Tokens(ids)));
     }
-    if let Some(made) = args.corpus.as_deref().and_then(Made::for_measurement) {
-        let made = made?;
-        return Ok((made.to_string(), Text::Plain(made.text_for_rows(rows).into_bytes())));
+    if let Some(synthetic) = args.corpus.as_deref().and_then(SyntheticText::for_measurement) {
+        let synthetic = synthetic?;
+        return Ok((synthetic.to_string(), Text::Plain(synthetic.text_for_rows(rows).into_bytes())));
     }
     if let Some(part) = args.corpus.as_deref().and_then(WikiText2::named) {
         return hub::wikitext(part);
@@ -207,8 +207,8 @@ pub(super) fn text(args: &TextArgs, model: &str, rows: usize) -> Result<(String,
 
 /// Refuses an unknown text name.
 pub(super) fn check_corpus(name: &str) -> Result<()> {
-    if let Some(made) = Made::for_measurement(name) {
-        return made.map(drop);
+    if let Some(synthetic) = SyntheticText::for_measurement(name) {
+        return synthetic.map(drop);
     }
     let is_known = WikiText2::named(name).is_some() || bundled::find(name).is_some();
     if is_known { Ok(()) } else { Err(unknown_corpus(name)) }

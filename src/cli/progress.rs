@@ -44,7 +44,9 @@ impl ProgressLine {
         let Some(main) = &progress_pair.main else { return };
         let due = self.shown.is_none_or(|shown| shown.elapsed() >= Self::INTERVAL) || main.done == main.total;
         if self.terminal && due {
-            let concurrent = progress_pair.concurrent.map_or_else(String::new, |concurrent| format!(" · {}", concurrent.stage.label()));
+            let concurrent = progress_pair
+                .concurrent
+                .map_or_else(String::new, |concurrent| format!(" · {}", concurrent.stage.label()));
             let _ = write!(stderr(), "\r\x1b[K{}{concurrent}", describe(main));
             self.shown = Some(Instant::now());
         }

@@ -70,8 +70,15 @@ mod tests {
             remarks("step1000", &[("model.safetensors", "c")]).as_deref(),
             Some("step1000 has the same weights as step143000; one of them is not the step it is named after")
         );
-        assert_eq!(remarks("v1.0", &[("model.safetensors", "a")]).as_deref(), Some("v1.0 has the same weights as main"));
-        assert_eq!(remarks("step1000", &[("model.safetensors", "d"), ("pytorch_model.bin", "b")]), None, "what is read");
+        assert_eq!(
+            remarks("v1.0", &[("model.safetensors", "a")]).as_deref(),
+            Some("v1.0 has the same weights as main")
+        );
+        assert_eq!(
+            remarks("step1000", &[("model.safetensors", "d"), ("pytorch_model.bin", "b")]),
+            None,
+            "what is read"
+        );
         assert!(remarks("step1000", &[("pytorch_model.bin", "b")]).is_some(), "all there is");
         assert_eq!(remarks("step1000", &[("config.json", "a")]), None);
     }

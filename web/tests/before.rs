@@ -84,7 +84,7 @@ fn every_link_is_read_and_says_the_same_again() {
 fn links_mean_what_they_meant() {
     let losses = with("text=puzzles:1&rows=5120");
     assert_eq!((losses.model.as_deref(), losses.view, losses.block), (Some("demo-neox"), View::Losses, Some(3)));
-    assert_eq!((losses.text, losses.protocol.rows), (Some(TextChoice::Made("puzzles:1".into())), 5120));
+    assert_eq!((losses.text, losses.protocol.rows), (Some(TextChoice::Synthetic("puzzles:1".into())), 5120));
     assert_eq!(losses.measures, [Measure::Swap].into());
     let cpu = with("skip_positions=1");
     assert_eq!((cpu.protocol.skip_positions, cpu.protocol.gram), (1, GramMode::Fast));

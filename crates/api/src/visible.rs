@@ -96,8 +96,15 @@ mod tests {
         let hint = "h".repeat(3 * LONGEST);
         let error = Error::MissingFile { file: "é\n\u{1b}]0;x\u{7}".repeat(100), hint: hint.clone() };
         let sentence = error.sentence();
-        assert!(sentence.starts_with("é\\n\\u{1b}]0;x\\u{7}") && sentence.contains("…: not found; ") && sentence.ends_with(&hint));
-        assert!(sentence.chars().count() <= LONGEST + hint.len() + 20 && !sentence.chars().any(char::is_control), "{sentence}");
+        assert!(
+            sentence.starts_with("é\\n\\u{1b}]0;x\\u{7}")
+                && sentence.contains("…: not found; ")
+                && sentence.ends_with(&hint)
+        );
+        assert!(
+            sentence.chars().count() <= LONGEST + hint.len() + 20 && !sentence.chars().any(char::is_control),
+            "{sentence}"
+        );
         assert_eq!(Error::Cancelled.sentence(), Error::Cancelled.to_string());
         let shape = Error::TensorShape { tensor: "w".into(), found: vec![1, 2], expected: vec![3] };
         assert_eq!(shape.sentence(), shape.to_string());

@@ -309,7 +309,7 @@ mod tests {
             hub: None,
             mirror: Some("http://127.0.0.1:8081".parse().unwrap()),
             tokenizer: Some(HubId::model("a/b").unwrap()),
-            text: Some(TextChoice::Made("puzzles:1".into())),
+            text: Some(TextChoice::Synthetic("puzzles:1".into())),
             eval: Some(TextChoice::Hub("wikitext-2-test".into())),
             protocol,
             backend: BackendChoice::Cpu,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use futures::{Stream, StreamExt};
-use straightedge::corpus::synthetic::Made;
+use straightedge::corpus::synthetic::SyntheticText;
 use straightedge::run::{
     self, BorrowedTokenizer, Events, Inputs, MapCache, MapSource, Resume, RowsInputs, Text, fit, measure_inputs,
 };
@@ -177,7 +177,7 @@ pub(super) async fn text_of(job: &Job, text: TextSource, handles: Vec<Blob>, lis
     Ok(Text::Plain(match text {
         TextSource::Pasted { content } => content.into_bytes(),
         TextSource::Bundled { path } => whole(&path, &fetch::blob(&path).await?).await?,
-        TextSource::Made { corpus, rows } => made(&corpus, rows)?,
+        TextSource::Synthetic { corpus, rows } => synthetic(&corpus, rows)?,
         TextSource::Hub { name, endpoint } => remote::text(&name, endpoint, listener).await?,
         TextSource::Handle => match handles.first() {
             Some(blob) => whole(&job.corpus, blob).await?,
@@ -187,13 +187,13 @@ pub(super) async fn text_of(job: &Job, text: TextSource, handles: Vec<Blob>, lis
     }))
 }
 
-fn made(corpus: &str, rows: usize) -> Result<Vec<u8>> {
+fn synthetic(corpus: &str, rows: usize) -> Result<Vec<u8>> {
     let unknown = || Error::InvalidSetting {
         field: "text".into(),
         value: corpus.into(),
         hint: "generated texts are tales, encyclopedia and puzzles, with a seed as in tales:7".into(),
     };
-    Ok(Made::for_measurement(corpus).ok_or_else(unknown)??.text_for_rows(rows).into_bytes())
+    Ok(SyntheticText::for_measurement(corpus).ok_or_else(unknown)??.text_for_rows(rows).into_bytes())
 }
 
 async fn whole(name: &str, blob: &Blob) -> Result<Vec<u8>> {

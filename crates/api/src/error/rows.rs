@@ -53,9 +53,16 @@ mod tests {
         let narrow = Error::TooFewRows { corpus: "r".into(), train_rows: 128, needed: 129 };
         let broken = |site: &str| Error::NonFiniteActivation { block: 0, site: site.into(), row: 7 };
         let sentences = [few, narrow, broken("ffn_in"), broken("ffn_out")].map(|error| error.of_rows().to_string());
-        assert!(sentences[0].starts_with("r: 10 rows are too few, where 160 are needed for 5 folds"), "{}", sentences[0]);
+        assert!(
+            sentences[0].starts_with("r: 10 rows are too few, where 160 are needed for 5 folds"),
+            "{}",
+            sentences[0]
+        );
         assert!(sentences[1].contains("128 rows") && sentences[1].contains("129"), "{}", sentences[1]);
-        assert!(sentences[2].starts_with("tensor x: row 7") && sentences[3].starts_with("tensor y: row 7"), "{sentences:?}");
+        assert!(
+            sentences[2].starts_with("tensor x: row 7") && sentences[3].starts_with("tensor y: row 7"),
+            "{sentences:?}"
+        );
         for text in sentences {
             assert!(!text.contains("text") && !text.contains("weights"), "{text}");
         }

@@ -3,9 +3,9 @@
 mod archive;
 mod hub;
 mod link;
-mod made;
 mod model;
 mod report;
+mod synthetic;
 mod tokenizer;
 mod weights;
 

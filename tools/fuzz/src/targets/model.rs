@@ -9,7 +9,7 @@ use straightedge::model::{ModelConfig, stored};
 use straightedge::run::standing;
 use straightedge::weights::{MemoryFiles, Weights};
 
-use super::made::{f32s, safetensors};
+use super::synthetic::{f32s, safetensors};
 use crate::own::in_thread;
 use crate::target::Refusal;
 
