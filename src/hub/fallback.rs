@@ -189,8 +189,8 @@ mod tests {
         }
         fn write<'a>(&'a self, file: &'a FileKey, at: u64, bytes: &'a [u8]) -> LocalBoxFuture<'a, Result<()>> {
             Box::pin(async move {
-                let room = self.1.get().checked_sub(bytes.len());
-                self.1.set(room.ok_or_else(|| Error::StorageFull { why: "quota".into() })?);
+                let free = self.1.get().checked_sub(bytes.len());
+                self.1.set(free.ok_or_else(|| Error::StorageFull { why: "quota".into() })?);
                 self.0.write(file, at, bytes).await
             })
         }

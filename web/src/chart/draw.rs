@@ -205,8 +205,8 @@ fn axes(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
         svg.path(class, &format!("M{} {}H{}", number(layout.left), number(y), number(end)));
         svg.text("tick y", layout.left - 9.0, y + 4.0, &tick(value));
     }
-    let room = if layout.column.is_some() { 26.0 } else { 60.0 };
-    for value in layout.x.ticks((end - layout.left) / room) {
+    let pixels_per_tick = if layout.column.is_some() { 26.0 } else { 60.0 };
+    for value in layout.x.ticks((end - layout.left) / pixels_per_tick) {
         let x = layout.x(value);
         if layout.column.is_none() {
             svg.path("grid", &format!("M{} {}V{}", number(x), number(floor), number(floor + 4.0)));

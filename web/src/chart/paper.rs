@@ -157,14 +157,14 @@ fn looks(class: &str) -> Option<String> {
     })
 }
 
-/// Lines of at most `room` letters.
-fn wrapped(text: &str, room: usize) -> Vec<String> {
+/// Lines of at most `width` letters.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let last = lines.last_mut().expect("there is always a line");
         if last.is_empty() {
             last.push_str(word);
-        } else if last.chars().count() + 1 + word.chars().count() <= room {
+        } else if last.chars().count() + 1 + word.chars().count() <= width {
             last.push(' ');
             last.push_str(word);
         } else {

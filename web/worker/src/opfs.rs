@@ -182,10 +182,10 @@ impl Opfs {
     async fn bytes(&self, key: &FileKey, range: Range<u64>) -> Result<Vec<u8>> {
         let kept = self.kept(key).await?;
         close(&kept);
-        let (wanted, mut bytes) = (range.end.saturating_sub(range.start), Vec::new());
-        let has_room = usize::try_from(wanted).is_ok_and(|len| bytes.try_reserve_exact(len).is_ok());
-        if !has_room {
-            return Err(Error::NoRoom { what: format!("{}: {wanted} bytes", key.path) });
+        let (len, mut bytes) = (range.end.saturating_sub(range.start), Vec::new());
+        let is_reserved = usize::try_from(len).is_ok_and(|len| bytes.try_reserve_exact(len).is_ok());
+        if !is_reserved {
+            return Err(Error::NoRoom { what: format!("{}: {len} bytes", key.path) });
         }
         while range.start + (bytes.len() as u64) < range.end {
             let at = range.start + bytes.len() as u64;

@@ -25,7 +25,7 @@ pub(super) async fn shelf(deletion: Deletion) -> StorageReport {
 }
 
 /// Bytes that can still be stored; `None` if the browser does not report it.
-pub(super) async fn room() -> Option<u64> {
+pub(super) async fn free_bytes() -> Option<u64> {
     match estimate().await? {
         (Some(usage), Some(quota)) => Some(quota.saturating_sub(usage)),
         _ => None,

@@ -126,9 +126,9 @@ pub(super) fn hub(input: &[u8]) -> Result<(), Refusal> {
     for path in files.repo().files.keys() {
         assert!(!path.contains("..") || !path.contains('/'), "{path}");
     }
-    let room = Capacity { storage: Some(1 << 30), buffer: Some(1 << 28), binding: None, memory: Some(1 << 32) };
+    let capacity = Capacity { storage: Some(1 << 30), buffer: Some(1 << 28), binding: None, memory: Some(1 << 32) };
     let job = Job { measures: [Measure::Fit, Measure::Swap].into(), ..Job::new("model", "text") };
-    let seen = block_on(files.preflight(&job, &room))?;
+    let seen = block_on(files.preflight(&job, &capacity))?;
     for problem in &seen.problems {
         assert!(is_sentence(&problem.text), "a problem that is no sentence: {:?}", problem.text);
     }
