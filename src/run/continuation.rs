@@ -10,7 +10,7 @@ use std::rc::Rc;
 use crate::backend::Backend;
 use crate::backend::gpu::Options;
 use crate::continuation::{Both, Candidate, Continuation, Opening, Step};
-use crate::corpus::{Pieces, Tokenizer, check_ids};
+use crate::corpus::{IncrementalDecoder, Tokenizer, check_ids};
 use crate::error::{Error, Result};
 use crate::event::{Event, MapDump, Outcome, Stage};
 use crate::forward::{Forward, ignore};
@@ -228,14 +228,14 @@ struct ModelPair<'a, B: Backend> {
 /// One of the two texts.
 struct ContinuedText {
     ids: Vec<u32>,
-    pieces: Pieces,
+    decoder: IncrementalDecoder,
 }
 
 impl<B: Backend> ModelPair<'_, B> {
     async fn run(&self, out: &Emitter) -> Result<()> {
         let PreparedContinuation { asked, context, prompt, .. } = self.sides;
         out.emit(Event::Opened(Box::new(self.open().await?))).await;
-        let side = || ContinuedText { ids: prompt.clone(), pieces: Pieces::after(prompt) };
+        let side = || ContinuedText { ids: prompt.clone(), decoder: IncrementalDecoder::after(prompt) };
         let mut texts = Both { original: side(), linear: side() };
         let meter = out.stage(Stage::Continue, asked.tokens as u64);
         for step in 0..asked.tokens {
@@ -337,7 +337,7 @@ impl<B: Backend> ModelPair<'_, B> {
 impl ContinuedText {
     fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<crate::continuation::Token> {
         self.ids.push(id);
-        self.pieces.push(tokenizer, id)
+        self.decoder.push(tokenizer, id)
     }
 }
 

@@ -88,12 +88,12 @@ pub fn trial(target: &Target, input: &[u8]) -> Result<bool, Failure> {
     let (time, memory) = (target.limits.time_for(input), target.limits.memory_for(input));
     let (mut fastest, mut smallest) = (Duration::MAX, usize::MAX);
     for _ in 0..REPEATS {
-        let (outcome, took, taken) = watched(target, input);
+        let (outcome, duration, taken) = watched(target, input);
         if let Some(what) = lock(&PANIC).take() {
             return Err(Failure::Panic(what));
         }
         let outcome = outcome.ok_or_else(|| Failure::Panic("an unknown place".into()))?;
-        (fastest, smallest) = (fastest.min(took), smallest.min(taken));
+        (fastest, smallest) = (fastest.min(duration), smallest.min(taken));
         if fastest <= time && smallest <= memory {
             return judged(target, outcome);
         }
@@ -112,10 +112,10 @@ fn watched(target: &Target, input: &[u8]) -> (Option<Result<(), Refusal>>, Durat
     own::set(true);
     let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
     own::set(false);
-    let took = processor_time() - started;
+    let duration = processor_time() - started;
     let memory = memory::peak().saturating_sub(base);
     *lock(&WATCHED) = None;
-    (outcome.ok(), took, memory)
+    (outcome.ok(), duration, memory)
 }
 
 /// Time that processors have worked for this program: other programs do not slow it down.

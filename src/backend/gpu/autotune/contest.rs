@@ -223,18 +223,18 @@ mod tests {
             (next >> 40) as f64 / (1 << 24) as f64
         }
 
-        fn took(&self, work: f64) -> f64 {
+        fn duration(&self, work: f64) -> f64 {
             let started = self.now.get();
             let busy = work * (1.0 + self.noise * self.random());
             self.longest.set(self.longest.get().max(busy));
             let done = started + busy + self.latency;
-            let heard = if self.grid > 0.0 { (done / self.grid).ceil() * self.grid } else { done };
-            self.now.set(heard);
-            heard - started
+            let observed = if self.grid > 0.0 { (done / self.grid).ceil() * self.grid } else { done };
+            self.now.set(observed);
+            observed - started
         }
 
         fn wait(&self) -> Latency {
-            Latency::of((0..5).map(|_| self.took(0.0)).collect())
+            Latency::of((0..5).map(|_| self.duration(0.0)).collect())
         }
 
         fn hold(&self) -> Outcome {
@@ -253,7 +253,7 @@ mod tests {
             self.calls.borrow_mut().push(kernel);
             let paused: f64 = self.pauses.iter().filter(|(at, _)| *at == run).map(|(_, ms)| ms).sum();
             let work = self.kernels[kernel] * 8f64.powi(size as i32) * repetitions as f64;
-            Ok(self.took(work + paused))
+            Ok(self.duration(work + paused))
         }
     }
 
