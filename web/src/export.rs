@@ -48,7 +48,7 @@ impl Sheet {
         let opening = transcript.opening.as_ref();
         let plain = || opening.map(|opening| plain_source(&opening.model, &opening.device)).unwrap_or_default();
         let mut sheet = Self::new(&figure, &told, report.map_or_else(plain, source), report);
-        sheet.data["asked"] = json!(continuation.asked());
+        sheet.data["asked"] = json!(continuation.settings());
         sheet.data["continuation"] = json!(transcript);
         Some(sheet)
     }

@@ -109,7 +109,7 @@ fn links_mean_what_they_meant() {
     let recorded = Key::Recorded("demo-gpt2".into());
     assert_eq!((&runs.runs[0], &runs.without[..]), (&recorded, &[recorded.clone()][..]));
     assert_eq!(runs.runs[3], Key::Control(recorded.into(), "reinit_model".into()));
-    let sides = with("prompt=The").ask;
+    let sides = with("prompt=The").continuation;
     assert_eq!((sides.prompt.as_str(), sides.seed.as_str()), ("The cook lived in", "7"));
     assert_eq!(sides.blocks, Some(Linear::Some([0, 3, 4, 5].into())));
     let class = with("lesson=9");

@@ -37,7 +37,8 @@ pub enum Request {
         /// Model, text and protocol, and the blocks to be linear.
         order: Box<Order>,
         /// Prompt and sampling.
-        asked: Box<Continuation>,
+        #[serde(rename = "asked")]
+        settings: Box<Continuation>,
     },
     /// Requests a preview of an order: the model on the hub, the size of the text. A running preview is dropped.
     Preview(Box<Order>),
@@ -247,7 +248,8 @@ pub enum Reply {
         memory: Memory,
     },
     /// Progress, waits and warnings of a preview.
-    Looking {
+    #[serde(rename = "looking")]
+    Previewing {
         /// The preview.
         run: u32,
         /// The event.

@@ -12,7 +12,7 @@ use straightedge_api::message::Reply;
 #[derive(Clone, Debug, Default)]
 pub struct ContinuationState {
     status: OrderStatus,
-    asked: Option<Continuation>,
+    settings: Option<Continuation>,
     transcript: Transcript,
     /// The measurement that provides its maps.
     recorder: Recorder,
@@ -20,8 +20,8 @@ pub struct ContinuationState {
 
 impl ContinuationState {
     /// A newly ordered continuation.
-    pub fn start(number: u32, asked: Continuation) -> Self {
-        Self { status: OrderStatus::start(number), asked: Some(asked), ..Self::default() }
+    pub fn start(number: u32, settings: Continuation) -> Self {
+        Self { status: OrderStatus::start(number), settings: Some(settings), ..Self::default() }
     }
 
     /// The same, begun at a [`straightedge_api::date`].
@@ -69,12 +69,12 @@ impl ContinuationState {
 
     /// The prompt that is continued.
     pub fn prompt(&self) -> &str {
-        self.asked.as_ref().map_or("", |asked| &asked.prompt)
+        self.settings.as_ref().map_or("", |settings| &settings.prompt)
     }
 
     /// The request, if there is one.
-    pub fn asked(&self) -> Option<&Continuation> {
-        self.asked.as_ref()
+    pub fn settings(&self) -> Option<&Continuation> {
+        self.settings.as_ref()
     }
 
     /// The transcript so far.

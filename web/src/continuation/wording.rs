@@ -8,8 +8,8 @@ use straightedge_api::report::Interval;
 use straightedge_api::transcript::Transcript;
 use straightedge_api::visible::visible;
 
-use super::ask::{Ask, Linear};
 use super::block_list::BlockList;
+use super::form::{ContinuationForm, Linear};
 use super::state::ContinuationState;
 use crate::chart::scale::LEAST_NATS;
 use crate::figures::Grid;
@@ -96,21 +96,27 @@ pub fn about(continuation: &ContinuationState) -> Option<String> {
 }
 
 /// The choices that have changed since these texts were ordered; `None` if none has.
-pub fn stale(continuation: &ContinuationState, ask: &Ask, known: &BlockList, model: Option<&str>) -> Option<String> {
-    let (asked, opening) = (continuation.asked()?, continuation.transcript().opening.as_ref()?);
-    let blocks: BTreeSet<usize> = match ask.linear(known) {
+pub fn stale(
+    continuation: &ContinuationState,
+    form: &ContinuationForm,
+    known: &BlockList,
+    model: Option<&str>,
+) -> Option<String> {
+    let (settings, opening) = (continuation.settings()?, continuation.transcript().opening.as_ref()?);
+    let blocks: BTreeSet<usize> = match form.linear(known) {
         Linear::All => (0..opening.num_hidden_layers).collect(),
         Linear::Some(blocks) => blocks,
     };
-    let now = ask.continuation().ok();
-    let is_other = |get: fn(&Continuation) -> (usize, u64, u64)| now.as_ref().is_none_or(|now| get(now) != get(asked));
+    let now = form.continuation().ok();
+    let is_other =
+        |get: fn(&Continuation) -> (usize, u64, u64)| now.as_ref().is_none_or(|now| get(now) != get(settings));
     let is_other_model = model.is_some_and(|model| model != opening.model);
     // For another model the blocks differ anyway.
     let changed = [
         (is_other_model, t().stale_model),
-        (ask.prompt != asked.prompt, t().stale_prompt),
+        (form.prompt != settings.prompt, t().stale_prompt),
         (!is_other_model && !blocks.iter().eq(&opening.blocks), t().stale_blocks),
-        (is_other(|asked| (asked.tokens, asked.temperature.to_bits(), asked.seed)), t().stale_sampling),
+        (is_other(|settings| (settings.tokens, settings.temperature.to_bits(), settings.seed)), t().stale_sampling),
     ];
     let changed: Vec<_> = changed.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, what)| what).collect();
     (!changed.is_empty()).then(|| fill(t().stale, &[("what", &changed.join(", "))]))
@@ -124,10 +130,10 @@ pub fn fit_kept(continuation: &ContinuationState) -> Option<String> {
 
 /// The request, in sentences.
 pub fn ordered(continuation: &ContinuationState) -> String {
-    let Some(asked) = continuation.asked() else { return String::new() };
+    let Some(settings) = continuation.settings() else { return String::new() };
     let blocks = continuation.transcript().opening.as_ref().map_or(String::new(), |opening| heading(&opening.blocks));
-    let sampling = sampling(&asked.temperature.to_string(), &asked.seed.to_string());
-    fill(t().asked, &[("prompt", &asked.prompt), ("blocks", &blocks), ("sampling", &sampling)])
+    let sampling = sampling(&settings.temperature.to_string(), &settings.seed.to_string());
+    fill(t().asked, &[("prompt", &settings.prompt), ("blocks", &blocks), ("sampling", &sampling)])
 }
 
 /// Sampling settings in words.
@@ -339,14 +345,20 @@ mod tests {
         let sides = heard(&events());
         let known = BlockList::of_number(4);
         let blocks = Some(Linear::Some([1, 2].into()));
-        let same = Ask { prompt: "A ".into(), blocks, ..Ask::default() };
+        let same = ContinuationForm { prompt: "A ".into(), blocks, ..ContinuationForm::default() };
         assert_eq!(stale(&sides, &same, &known, Some("m")), None);
-        assert_eq!(stale(&ContinuationState::default(), &Ask::default(), &known, None), None, "there are none");
-        let told = |ask: Ask, model| stale(&sides, &ask, &known, Some(model)).unwrap();
+        assert_eq!(
+            stale(&ContinuationState::default(), &ContinuationForm::default(), &known, None),
+            None,
+            "there are none"
+        );
+        let told = |form: ContinuationForm, model| stale(&sides, &form, &known, Some(model)).unwrap();
         assert!(told(same.clone(), "other").contains("the model changed"));
-        assert!(told(Ask { prompt: "B".into(), ..same.clone() }, "m").contains("the prompt changed"));
-        assert!(told(Ask { blocks: Some(Linear::All), ..same.clone() }, "m").contains("the blocks changed"));
-        assert!(told(Ask { seed: "x".into(), ..same }, "m").contains("tokens or sampling changed"));
+        assert!(told(ContinuationForm { prompt: "B".into(), ..same.clone() }, "m").contains("the prompt changed"));
+        assert!(
+            told(ContinuationForm { blocks: Some(Linear::All), ..same.clone() }, "m").contains("the blocks changed")
+        );
+        assert!(told(ContinuationForm { seed: "x".into(), ..same }, "m").contains("tokens or sampling changed"));
     }
 
     #[test]

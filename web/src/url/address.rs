@@ -13,7 +13,7 @@ use straightedge_api::job::{BackendChoice, Measure, Protocol};
 use crate::comparison::Key;
 use crate::comparison::overlay::Metric;
 use crate::comparison::presets::Preset;
-use crate::continuation::Ask;
+use crate::continuation::ContinuationForm;
 use crate::lesson::Step;
 use crate::state::form::TextChoice;
 use crate::state::frame::Frame;
@@ -112,7 +112,7 @@ pub struct Address {
     /// The comparison.
     pub comparison: Linked,
     /// The continuation.
-    pub ask: Ask,
+    pub continuation: ContinuationForm,
     /// The parts of the page that are shown.
     pub frame: Frame,
     /// The step of the lesson that is open.
@@ -197,7 +197,7 @@ impl Address {
                 "give published: and a corpus, or recorded: and a model",
             ),
             comparison,
-            ask: given.ask(),
+            continuation: given.continuation(),
             frame,
             lesson: given.read("lesson", |step| step.parse().ok(), "give the number of a step, 1 to 9"),
             is_projected: given.read("projector", is_one, "projector=1 is all there is").is_some(),
@@ -254,7 +254,7 @@ impl Address {
             ("front", compared.front.as_ref().map(Key::value)),
             ("charts", charts_written(&compared.charts)),
         ]);
-        pairs.extend(self.ask.pairs());
+        pairs.extend(self.continuation.pairs());
         pairs.extend([
             ("embed", self.frame.is_embedded.then(|| "1".into())),
             ("hide", listed(&self.frame.hidden)),
@@ -326,7 +326,7 @@ mod tests {
                 front: Some(Key::Control(Key::Recorded("demo-gpt2".into()).into(), "reinit_model".into())),
                 charts: [Field::R2Lin, Field::PolyGain].into(),
             },
-            ask: Ask {
+            continuation: ContinuationForm {
                 prompt: "The cook".into(),
                 blocks: Some(Linear::Some([0, 2, 3].into())),
                 tokens: "12".into(),
@@ -387,8 +387,8 @@ mod tests {
         let profile = said(&Address::default());
         assert_eq!(profile, pairs(&[("v", "1"), ("view", "profile")]), "which would open another view unsaid");
         assert_eq!(read(&profile), Address::default());
-        let blocks = Ask { blocks: Some(Linear::Some([1].into())), ..Ask::default() };
-        let sides = Address { ask: blocks, ..Address::opening() };
+        let blocks = ContinuationForm { blocks: Some(Linear::Some([1].into())), ..ContinuationForm::default() };
+        let sides = Address { continuation: blocks, ..Address::opening() };
         assert_eq!(read(&said(&sides)), sides);
     }
 

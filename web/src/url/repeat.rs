@@ -21,7 +21,7 @@ pub fn measures_of(report: &Report) -> BTreeSet<Measure> {
 }
 
 /// Restores what the form has no field for: a subset of blocks, ranks, training steps, seed and checkpoint.
-pub fn order_again(job: &mut Job, report: &Report) {
+pub fn copy_settings(job: &mut Job, report: &Report) {
     let Ordered { blocks, ranks, training, .. } = report.ordered.clone().unwrap_or_else(|| guessed(report));
     *job = Job { checkpoint: report.model.checkpoint.clone(), blocks, ranks, training, ..job.clone() };
     job.protocol.seed = report.protocol.seed;
@@ -217,7 +217,7 @@ mod tests {
         form.repeat(&then, &index()).unwrap();
         form.measures = measures_of(&then);
         let mut job = form.order(1, &index()).unwrap().job;
-        order_again(&mut job, &then);
+        copy_settings(&mut job, &then);
         assert_eq!((Ordered::of(&job), job.protocol.seed), (then.ordered.clone().unwrap(), 9));
         assert_eq!(job.checkpoint, then.model.checkpoint);
     }
@@ -263,7 +263,7 @@ mod tests {
         then.ordered = None;
         let again = |report: &Report| {
             let mut job = Job::new("m", "t");
-            order_again(&mut job, report);
+            copy_settings(&mut job, report);
             job.blocks
         };
         assert_eq!(measures_of(&then), measured(&then));

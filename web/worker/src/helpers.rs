@@ -93,7 +93,7 @@ struct State {
     /// Requests from before it was ready.
     waiting: Vec<(Array, Array)>,
     /// Senders of the pending answers, in order.
-    asked: VecDeque<oneshot::Sender<Message>>,
+    pending: VecDeque<oneshot::Sender<Message>>,
     bytes: u64,
 }
 
@@ -102,7 +102,7 @@ impl Worker for Helper {
         let (sender, answer) = oneshot::channel();
         if self.start() {
             let mut state = self.0.borrow_mut();
-            state.asked.push_back(sender);
+            state.pending.push_back(sender);
             state.waiting.push(written(request));
             send_waiting(&mut state);
         }
@@ -166,9 +166,9 @@ fn receive(state: &RefCell<State>, message: &MessageEvent) {
         return send_waiting(&mut state);
     };
     state.bytes = state.bytes.max(answer.get(3).as_f64().unwrap_or_default() as u64);
-    if let Some(asked) = state.asked.pop_front() {
+    if let Some(sender) = state.pending.pop_front() {
         // The receiver may have been dropped.
-        let _ = asked.send(read(&answer));
+        let _ = sender.send(read(&answer));
     }
 }
 

@@ -11,7 +11,7 @@ use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::{View, is_complete, refusal};
 
-use super::browser::look_at_results;
+use super::browser::scroll_to_results;
 use super::state::{Guide, Session};
 
 /// Key of the progress in the browser’s storage.
@@ -104,11 +104,11 @@ impl Session {
             Step::Learned => {
                 self.compare(progress.next_preset());
                 self.open_view(View::Compare);
-                look_at_results();
+                scroll_to_results();
             }
             Step::Regimes => {
                 self.open_view(progress.next_view());
-                look_at_results();
+                scroll_to_results();
             }
             Step::Exercises => {}
         }
@@ -137,7 +137,7 @@ impl Session {
         });
         match self.can_extend.get_untracked() {
             // The view shows it, or the reason why it is missing.
-            true if is_here || is_refused => look_at_results(),
+            true if is_here || is_refused => scroll_to_results(),
             true => self.extend(Measure::Swap, None),
             false => {
                 if self.is_free(Part::Protocol) {

@@ -15,7 +15,7 @@ use straightedge_web::text::history::t as h;
 use wasm_bindgen::prelude::*;
 use web_sys::{BroadcastChannel, File};
 
-use super::browser::{look_at_results, now};
+use super::browser::{now, scroll_to_results};
 use super::history_state::Current;
 use super::state::Session;
 use crate::store::Store;
@@ -235,9 +235,9 @@ impl Session {
                 self.block.set(block);
             } else {
                 self.open_view(View::Profile);
-                look_at_results();
+                scroll_to_results();
             }
-            self.look_up();
+            self.load_published_if_any();
         });
     }
 
@@ -246,10 +246,10 @@ impl Session {
         self.with_kept(id, move |StoredResult { entry, .. }, report| {
             let number = self.next_number();
             let name = entry.shown().to_string();
-            self.keep_this(KeptMeasurement { name, ..KeptMeasurement::new(number, false, report) });
+            self.push_kept(KeptMeasurement { name, ..KeptMeasurement::new(number, false, report) });
             self.comparison.update(|comparison| comparison.add(Key::Measured(number)));
             self.open_view(View::Compare);
-            look_at_results();
+            scroll_to_results();
         });
     }
 

@@ -6,7 +6,6 @@
 //! `address.rs`, `shared.rs`, `open.rs`.
 
 mod address;
-mod again;
 mod atlas;
 mod browser;
 mod choose;
@@ -19,6 +18,7 @@ mod history_state;
 mod measure;
 mod open;
 mod preview;
+mod repeat;
 mod reports;
 mod shared;
 mod show;
