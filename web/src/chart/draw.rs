@@ -2,7 +2,7 @@
 
 use super::plot::{Mark, Plot, Series, Spot};
 use super::scale::{Kind, Scale};
-use super::shape::{LOOKS, arrow, outline};
+use super::shape::{STYLES, arrow, outline};
 use super::svg::{Fragment, number};
 use crate::text::format::{fixed, tick};
 
@@ -154,7 +154,7 @@ pub fn sample(series: &Series) -> String {
     if series.columns {
         svg.element("rect", &class("bar", series), &[("x", 8.0), ("y", 2.0), ("width", 10.0), ("height", 12.0)]);
     } else if series.marked || !series.joined {
-        svg.path(&class("mark", series), &outline(series.look, 13.0, 8.0, RADIUS));
+        svg.path(&class("mark", series), &outline(series.style, 13.0, 8.0, RADIUS));
     }
     svg.into_svg(26.0, 16.0)
 }
@@ -179,7 +179,7 @@ pub fn spark(curve: &[Option<f64>]) -> String {
 /// CSS class of a part of a series.
 fn class(part: &str, series: &Series) -> String {
     let behind = if series.is_behind { " behind" } else { "" };
-    format!("{part} look{}{behind}", series.look % LOOKS)
+    format!("{part} look{}{behind}", series.style % STYLES)
 }
 
 fn axes(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
@@ -250,7 +250,7 @@ fn draw_mark(svg: &mut Fragment, plot: &Plot, layout: &Layout, at: usize, mark: 
         let (class, dx) = if x > layout.width * 0.7 { ("under before", -r - 5.0) } else { ("under", r + 5.0) };
         svg.text(class, x + dx, layout.floor() - 3.0, &fixed(Some(value), 2));
     } else {
-        svg.path(&class, &outline(series.look, x, y, r));
+        svg.path(&class, &outline(series.style, x, y, r));
     }
 }
 
@@ -314,8 +314,8 @@ mod tests {
     use super::*;
 
     fn plot(kind: Kind, joined: bool) -> Plot {
-        let series = |look, shift: f64| Series {
-            look,
+        let series = |style, shift: f64| Series {
+            style,
             joined,
             named: true,
             marks: (0..4).map(|at| Mark::new("", at as f64, Some(0.2 * at as f64 + shift)).of_block(at)).collect(),

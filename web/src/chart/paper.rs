@@ -4,14 +4,14 @@
 //! The page's own charts are styled by the style sheet through the same class names. A test checks that none of these
 //! is missing here.
 
-use super::shape::LOOKS;
+use super::shape::STYLES;
 use super::svg::{escaped, number, typeset};
 
 const INK: &str = "#1f1e1b";
 const SOFT: &str = "#615e56";
 const ACCENT: &str = "#0072b2";
-/// Colour and dashes of each look, as in the light style sheet.
-const LOOK: [(&str, &str); LOOKS] = [
+/// Colour and dashes of each style, as in the light style sheet.
+const STYLE_ATTRIBUTES: [(&str, &str); STYLES] = [
     ("#0072b2", "none"),
     ("#d55e00", "7 4"),
     ("#009e73", "2 4"),
@@ -106,19 +106,19 @@ fn dressed(drawing: &str) -> String {
     for part in parts {
         let (class, rest) = part.split_once('"').unwrap_or((part, ""));
         text += " ";
-        text += &looks(class).unwrap_or_default();
+        text += &attributes(class).unwrap_or_default();
         text += rest;
     }
     text
 }
 
 /// Presentation attributes of a class; `None` if the class is unknown.
-fn looks(class: &str) -> Option<String> {
+fn attributes(class: &str) -> Option<String> {
     if let Some(class) = class.strip_suffix(" behind") {
-        return Some(format!(r#"{} opacity="0.28""#, looks(class)?));
+        return Some(format!(r#"{} opacity="0.28""#, attributes(class)?));
     }
-    if let Some((kind, look)) = class.split_once(" look") {
-        let (colour, dash) = LOOK.get(look.parse::<usize>().ok()?)?;
+    if let Some((kind, style)) = class.split_once(" look") {
+        let (colour, dash) = STYLE_ATTRIBUTES.get(style.parse::<usize>().ok()?)?;
         return match kind {
             "mark" => Some(format!(r##"fill="{colour}" stroke="#ffffff" stroke-width="1.2""##)),
             "bar" => Some(format!(r#"fill="{colour}""#)),
@@ -218,7 +218,7 @@ mod tests {
         assert!(drawings.len() > 8);
         for drawing in &drawings {
             for class in classes(drawing) {
-                assert!(looks(class).is_some(), "{class}");
+                assert!(attributes(class).is_some(), "{class}");
             }
             assert!(!dressed(drawing).contains("class="));
         }
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn the_colours_of_looks_are_those_of_the_style_sheet() {
         let sheet = include_str!("../../style/views.css");
-        for (at, (colour, dash)) in LOOK.iter().enumerate() {
+        for (at, (colour, dash)) in STYLE_ATTRIBUTES.iter().enumerate() {
             let line = sheet.lines().find(|line| line.starts_with(&format!(".look{at} "))).expect("in light first");
             assert!(line.contains(&format!("--look: {colour};")), "{line}");
             assert!(*dash == "none" || line.contains(&format!("--dash: {dash};")), "{line}");

@@ -35,8 +35,8 @@ pub struct Axis {
 pub struct Series {
     /// Name in the legend.
     pub name: String,
-    /// Index of its look, the same wherever the same thing is shown.
-    pub look: usize,
+    /// Index of its style, the same wherever the same thing is shown.
+    pub style: usize,
     /// Whether neighbouring marks are joined.
     pub joined: bool,
     /// Whether marks are drawn on joined lines; lines with many marks are clearer without.
@@ -94,7 +94,7 @@ pub struct Rule {
 pub type Spot = (usize, usize);
 
 impl Plot {
-    /// A copy without the marks of the named series; the others keep their looks.
+    /// A copy without the marks of the named series; the others keep their styles.
     pub fn without(&self, names: &BTreeSet<String>) -> Self {
         let mut plot = self.clone();
         plot.series.iter_mut().filter(|series| names.contains(&series.name)).for_each(|series| series.marks.clear());
@@ -213,7 +213,7 @@ mod tests {
             values.into_iter().enumerate().map(mark).collect()
         };
         let series =
-            |name: &str, look, values| Series { name: name.into(), look, marks: marks(values), ..Series::default() };
+            |name: &str, style, values| Series { name: name.into(), style, marks: marks(values), ..Series::default() };
         Plot {
             x: Axis { name: "block", kind: Kind::Index(3) },
             y: Axis { name: "R²_lin", kind: Kind::Share },

@@ -85,7 +85,7 @@ fn curve(line: &ChartLine, quantity: Field) -> Option<Series> {
         }
         Mark::new(block_name(at), at as f64, *value).of_block(at)
     };
-    let series = series(&full_name(&line.name, line.source), line.look, values.map(mark).collect())?;
+    let series = series(&full_name(&line.name, line.source), line.style, values.map(mark).collect())?;
     Some(Series { joined: true, marked: true, is_behind: line.is_behind, ..series })
 }
 
@@ -194,7 +194,7 @@ mod tests {
         }
         let (key, source) = (Key::Recorded(name.into()), Source::Recorded);
         let summary = Summary::new(&report);
-        ChartLine { key, name: name.into(), source, look: 0, is_behind: false, summary }
+        ChartLine { key, name: name.into(), source, style: 0, is_behind: false, summary }
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
         comparison.begin(Preset::Families, Preset::Families.keys(&known.index));
         let lines = known.lines(&comparison);
         let figure = compared(&lines, Field::R2Lin).unwrap();
-        assert_eq!(figure.plot.series.iter().map(|series| series.look).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(figure.plot.series.iter().map(|series| series.style).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(figure.table.head.len(), 4);
         assert_eq!((figure.table.rows.len(), figure.facts.len()), (6 + 3, 0));
         let value = |name: &str| {

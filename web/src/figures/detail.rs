@@ -111,11 +111,11 @@ fn predictions(block: &BlockReport, scatter: &Scatter) -> Option<Figure> {
 
 /// Eigenvalues of the inputs over both matrices, with the cut below which there is only rounding.
 fn eigenvalues(block: &BlockReport, spectrum: &Spectrum, tau: f64) -> Option<Figure> {
-    let line = |name: &str, look, values: &[Option<f64>]| {
+    let line = |name: &str, style, values: &[Option<f64>]| {
         let mark = |(k, value): (&usize, &Option<f64>)| {
             Mark::new(fill(d().spectrum_place, &[("k", &k.to_string())]), *k as f64, value.filter(|value| *value > 0.0))
         };
-        let line = series(name, look, spectrum.k.iter().zip(values).map(mark).collect())?;
+        let line = series(name, style, spectrum.k.iter().zip(values).map(mark).collect())?;
         line.marks.iter().any(|mark| mark.y.is_some()).then_some(Series { joined: true, ..line })
     };
     let lines = [

@@ -42,16 +42,16 @@ pub(super) fn of_layers(report: &Report) -> Option<Figure> {
 fn figure(report: &Report, shown: &[ShownOrder], axis: &'static str) -> Option<Figure> {
     let steps = |shown: &ShownOrder| report.orders.get(shown.key).map_or(&[][..], |steps| steps);
     let present: Vec<&ShownOrder> = shown.iter().filter(|shown| !steps(shown).is_empty()).collect();
-    let line = |(look, shown): (usize, &&ShownOrder)| {
+    let line = |(style, shown): (usize, &&ShownOrder)| {
         let start = Mark::new(o().start, 0.0, Some(0.0));
         let mark = |(at, step): (usize, &OrderStep)| {
-            let before = present[..look].iter().filter_map(|earlier| steps(earlier).get(at));
+            let before = present[..style].iter().filter_map(|earlier| steps(earlier).get(at));
             // Lines that take the same block would write its number over each other.
             let is_first = before.into_iter().all(|earlier| earlier.block != step.block);
             Mark { block: is_first.then_some(step.block), ..mark(at, step, shown.step) }
         };
         let marks = std::iter::once(start).chain(steps(shown).iter().enumerate().map(mark)).collect();
-        series(shown.name, look, marks).map(|series| Series { joined: true, marked: true, named: true, ..series })
+        series(shown.name, style, marks).map(|series| Series { joined: true, marked: true, named: true, ..series })
     };
     let all: Vec<Series> = present.iter().enumerate().filter_map(line).collect();
     let longest = present.iter().map(|shown| steps(shown).len()).max()?;

@@ -75,12 +75,13 @@ impl Session {
                 *progress != before
             });
         };
-        Effect::new(move |_| bench.with(|bench| note(&|progress| progress.look_at_examples(bench))));
+        Effect::new(move |_| bench.with(|bench| note(&|progress| progress.update_from_examples(bench))));
         let answers = Memo::new(move |_| bench.with(|bench| bench.answers.clone()));
         Effect::new(move |_| {
             let (view, preset) = (self.view.get(), self.comparison.with(|comparison| comparison.preset()));
             self.run.with(|run| {
-                answers.with(|answers| note(&|progress| progress.look_at_page(Shown { run, view, preset }, answers)));
+                answers
+                    .with(|answers| note(&|progress| progress.update_from_page(Shown { run, view, preset }, answers)));
             });
         });
         // Not only for the step that shows them: the handout has all charts, whichever step is open.
