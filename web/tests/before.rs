@@ -67,9 +67,10 @@ fn every_link_is_read_and_says_the_same_again() {
     let mut named = BTreeSet::new();
     for link in links() {
         let given: BTreeMap<_, _> = decoded(link).into_iter().map(|(name, value)| (name, parts(&value))).collect();
-        let said = read(link).pairs().into_iter();
-        let said: BTreeMap<_, _> = said.filter_map(|(name, value)| Some((name.to_string(), parts(&value?)))).collect();
-        assert_eq!(said, given, "{link}");
+        let pairs = read(link).pairs().into_iter();
+        let pairs: BTreeMap<_, _> =
+            pairs.filter_map(|(name, value)| Some((name.to_string(), parts(&value?)))).collect();
+        assert_eq!(pairs, given, "{link}");
         named.extend(given.into_keys());
     }
     assert_eq!(BEFORE.lines().count(), 47, "no link of the version before is left out");

@@ -30,7 +30,7 @@ pub(crate) fn serve(port: u16) -> Result<()> {
     loop {
         let seen = Snapshot::take();
         building.begin();
-        let built = Build::quick().run_and_tell(&page_ready);
+        let built = Build::quick().run_with(&page_ready);
         building.end();
         match built {
             Err(error) => eprintln!("cargo xtask serve: {error:#}; waiting for a change"),

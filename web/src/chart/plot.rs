@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use straightedge_api::report::Interval;
 
 use super::scale::{Kind, Scale};
-use crate::text::cell::told;
+use crate::text::cell::rounded_with_exact;
 use crate::text::format::{exact, share};
 
 /// A chart.
@@ -117,7 +117,7 @@ impl Plot {
     }
 
     /// A mark in words, with its exact values and what their intervals allow of them.
-    pub fn tell(&self, spot: Spot) -> String {
+    pub fn describe(&self, spot: Spot) -> String {
         let Some(mark) = self.mark(spot) else { return String::new() };
         // A mark that belongs to no block is named after its place.
         let is_named_so = mark.block.is_none() && !mark.name.is_empty();
@@ -199,7 +199,7 @@ fn edges(series: &Series) -> Vec<f64> {
 }
 
 fn written(kind: Kind, value: Option<f64>, interval: Option<Interval>) -> String {
-    told(value, interval, if kind == Kind::Share { share } else { exact })
+    rounded_with_exact(value, interval, if kind == Kind::Share { share } else { exact })
 }
 
 #[cfg(test)]
@@ -225,16 +225,16 @@ mod tests {
     #[test]
     fn a_mark_is_told_with_its_exact_value() {
         let mut plot = two_series();
-        assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.500000");
+        assert_eq!(plot.describe((1, 1)), "Block 1, two: R² −0.500000");
         plot.x.kind = Kind::Log;
         plot.series[1].marks[1].more = "8 steps".into();
-        assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.500000, block 1, 8 steps");
+        assert_eq!(plot.describe((1, 1)), "Block 1, two: R² −0.500000, block 1, 8 steps");
         plot.series[1].marks[1].within.y = Some(Interval { low: -0.53, high: -0.47 });
-        assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.50 ± 0.03 (−0.500000), block 1, 8 steps");
+        assert_eq!(plot.describe((1, 1)), "Block 1, two: R² −0.50 ± 0.03 (−0.500000), block 1, 8 steps");
         plot.series[1].marks[1].within = Within::default();
         plot.series[1].marks[1].block = None;
-        assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.500000, 8 steps");
-        assert_eq!(plot.tell((7, 1)), "");
+        assert_eq!(plot.describe((1, 1)), "Block 1, two: R² −0.500000, 8 steps");
+        assert_eq!(plot.describe((7, 1)), "");
     }
 
     #[test]

@@ -191,9 +191,12 @@ mod tests {
         fast.blocks[0].r2_lin = Some(0.9 - 1e-6);
         fast.blocks[1].r2_lin = Some(-0.25 + 2.5e-5);
         fast.seconds.forward = 2.0;
-        let told = sums(&exact, &fast).expect("a difference");
-        assert!(told.contains("exact here and fast there") && told.contains("2.50e−5 at most, in block 1"), "{told}");
-        assert!(told.ends_with("2.0 s there."), "{told}");
+        let sentence = sums(&exact, &fast).expect("a difference");
+        assert!(
+            sentence.contains("exact here and fast there") && sentence.contains("2.50e−5 at most, in block 1"),
+            "{sentence}"
+        );
+        assert!(sentence.ends_with("2.0 s there."), "{sentence}");
         assert_eq!(KeptMeasurement::name_of(&fast), "m · t · fast");
         assert_eq!(sums(&exact, &exact), None);
         fast.protocol.rows += 1;

@@ -257,7 +257,7 @@ mod tests {
     use straightedge_api::event::{Event, Outcome, Progress};
     use straightedge_api::report::Warning;
 
-    use super::super::tests::{heard, opened, step};
+    use super::super::tests::{opened, received, step};
     use super::*;
 
     fn events() -> Vec<Event> {
@@ -270,41 +270,41 @@ mod tests {
         let text = "all 128 positions are taken after 3 tokens".into();
         all.push(Event::Warning(Warning { code: "context_full".into(), block: None, text }));
         all.push(Event::Finished(Outcome::default()));
-        let said = status(&heard(&all));
+        let line = status(&received(&all));
         assert_eq!(
-            said,
+            line,
             "3 tokens; the texts diverge at token 2. Mean KL 1.00 nats. All 128 positions are taken after 3 tokens."
         );
-        let same = status(&heard(&[opened(), step(0, ["a", "a"], 0.0), Event::Finished(Outcome::default())]));
+        let same = status(&received(&[opened(), step(0, ["a", "a"], 0.0), Event::Finished(Outcome::default())]));
         assert!(same.starts_with("1 token, identical") && same.contains("Mean KL 0 nats"), "{same}");
     }
 
     #[test]
     fn while_it_goes_on_nothing_is_said_anew_with_every_token() {
         let progress = |stage| Event::Progress(Progress { stage, done: 1, total: 3, seconds: 1.0 });
-        let measuring = status(&heard(&[progress(Stage::Measure)]));
+        let measuring = status(&received(&[progress(Stage::Measure)]));
         assert_eq!(
             measuring,
             "The linear maps of this model are measured first; this happens only once: Measuring rows"
         );
-        assert_eq!(status(&heard(&[progress(Stage::Load)])), "Loading weights");
-        let said: Vec<String> = (1..4).map(|n| status(&heard(&events()[..n]))).collect();
-        assert!(said.iter().all(|line| *line == said[0]), "{said:?}");
+        assert_eq!(status(&received(&[progress(Stage::Load)])), "Loading weights");
+        let line: Vec<String> = (1..4).map(|n| status(&received(&events()[..n]))).collect();
+        assert!(line.iter().all(|line| *line == line[0]), "{line:?}");
     }
 
     #[test]
     fn bars_share_a_scale_that_makes_little_look_little() {
-        let continuation = heard(&events());
+        let continuation = received(&events());
         let (steps, top) = (&continuation.transcript().steps, most(continuation.transcript()));
         assert_eq!([bar(&steps[0], top), bar(&steps[1], top), bar(&steps[2], top)], [0.0, 1.0, 0.5]);
-        let little = heard(&[opened(), step(0, ["a", "a"], 0.01)]);
+        let little = received(&[opened(), step(0, ["a", "a"], 0.01)]);
         assert_eq!(most(little.transcript()), LEAST_NATS);
     }
 
     #[test]
     fn tokens_are_seen_and_heard_for_what_they_are() {
         assert_eq!((shown(" a b"), shown("\n\n"), shown("a\n")), ("␣a␣b".into(), "⏎⏎".into(), "a⏎".into()));
-        let continuation = heard(&events());
+        let continuation = received(&events());
         let steps = &continuation.transcript().steps;
         assert_eq!(label(&steps[0], true), "“a”, token 1: KL 0 nats");
         assert_eq!(label(&steps[1], true), "“ccc”, token 2, where the model has “bb”: KL 2.00 nats");
@@ -316,10 +316,10 @@ mod tests {
 
     #[test]
     fn the_table_and_the_distributions_name_what_was_taken() {
-        let continuation = heard(&events());
+        let continuation = received(&events());
         let table = numbers(continuation.transcript());
-        let told = ordered(&continuation);
-        assert_eq!(told, "Continuation of “A ”. With linear blocks 1, 2; the most likely token at every step.");
+        let text = ordered(&continuation);
+        assert_eq!(text, "Continuation of “A ”. With linear blocks 1, 2; the most likely token at every step.");
         assert_eq!(table.rows[1], ["2", "␣bb", "␣ccc", "2", "1", "2"]);
         let lines = candidates(&continuation.transcript().steps[1], false);
         assert_eq!(
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn texts_say_what_has_changed_since_they_were_ordered() {
-        let sides = heard(&events());
+        let sides = received(&events());
         let known = BlockList::of_number(4);
         let blocks = Some(Linear::Some([1, 2].into()));
         let same = ContinuationForm { prompt: "A ".into(), blocks, ..ContinuationForm::default() };
@@ -352,13 +352,13 @@ mod tests {
             None,
             "there are none"
         );
-        let told = |form: ContinuationForm, model| stale(&sides, &form, &known, Some(model)).unwrap();
-        assert!(told(same.clone(), "other").contains("the model changed"));
-        assert!(told(ContinuationForm { prompt: "B".into(), ..same.clone() }, "m").contains("the prompt changed"));
+        let text = |form: ContinuationForm, model| stale(&sides, &form, &known, Some(model)).unwrap();
+        assert!(text(same.clone(), "other").contains("the model changed"));
+        assert!(text(ContinuationForm { prompt: "B".into(), ..same.clone() }, "m").contains("the prompt changed"));
         assert!(
-            told(ContinuationForm { blocks: Some(Linear::All), ..same.clone() }, "m").contains("the blocks changed")
+            text(ContinuationForm { blocks: Some(Linear::All), ..same.clone() }, "m").contains("the blocks changed")
         );
-        assert!(told(ContinuationForm { seed: "x".into(), ..same }, "m").contains("tokens or sampling changed"));
+        assert!(text(ContinuationForm { seed: "x".into(), ..same }, "m").contains("tokens or sampling changed"));
     }
 
     #[test]

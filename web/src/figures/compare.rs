@@ -199,21 +199,21 @@ mod tests {
 
     #[test]
     fn two_lines_on_the_same_windows_say_where_they_differ() {
-        let told = |shifts| {
+        let sentence = |shifts| {
             let lines = [shifted("A", [0.0; 3], 0.0), shifted("B", shifts, 0.02)];
             compared(&lines, Field::R2Lin).unwrap().facts[1].clone()
         };
         let start = "On the same held-out windows, B (recorded) ";
         // 2.0687 · 0.02 · √(24/23) / √24.
         assert_eq!(
-            told([0.1, 0.001, -0.02]),
+            sentence([0.1, 0.001, -0.02]),
             format!(
                 "{start}differs from A (recorded) in blocks 0, 2, most in block 0: by 0.100 ± 0.00863 (95 % interval of the \
                  paired difference). It does not differ here in block 1."
             )
         );
-        assert_eq!(told([0.001; 3]), format!("{start}does not differ from A (recorded) in blocks 0–2."));
-        assert!(told([0.1; 3]).ends_with("paired difference)."), "all of them differ");
+        assert_eq!(sentence([0.001; 3]), format!("{start}does not differ from A (recorded) in blocks 0–2."));
+        assert!(sentence([0.1; 3]).ends_with("paired difference)."), "all of them differ");
         let mut other = shifted("B", [0.1; 3], 0.0);
         other.summary.heldout = None;
         let facts = compared(&[shifted("A", [0.0; 3], 0.0), other], Field::R2Lin).unwrap().facts;
@@ -247,9 +247,9 @@ mod tests {
         );
         let layers = compared(&lines, Field::Linearity).unwrap();
         assert!(
-            layers.plot.tell((1, 5)).starts_with("Layer 5, Demo GPT-NeoX (recorded): linearity 0."),
+            layers.plot.describe((1, 5)).starts_with("Layer 5, Demo GPT-NeoX (recorded): linearity 0."),
             "{}",
-            layers.plot.tell((1, 5))
+            layers.plot.describe((1, 5))
         );
     }
 

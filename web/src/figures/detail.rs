@@ -257,7 +257,7 @@ mod tests {
         assert_eq!([rules(Some(1e-17)), rules(Some(0.1)), rules(None)], [2, 1, 1]);
         let figure = eigenvalues(&block, &spectrum(Some(1e-17)), 1e-10).unwrap();
         assert_eq!(figure.table.rows[2], ["3", "–", "1.00000e−17"]);
-        assert_eq!(figure.plot.tell((1, 1)), "Eigenvalue 2, correlation matrix: λ 0.900000");
+        assert_eq!(figure.plot.describe((1, 1)), "Eigenvalue 2, correlation matrix: λ 0.900000");
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
         let expected = [("linear", Some(0.5)), ("mean", Some(4.0)), ("removed", Some(8.0)), ("poly", Some(0.4))];
         assert_eq!(found, expected);
         let gains = all.iter().find(|figure| figure.title.contains(d().block_probes_figure)).unwrap();
-        assert_eq!(gains.plot.tell((0, 0)), "poly: gain 0.0100000, R² 0.910000, 40 steps");
+        assert_eq!(gains.plot.describe((0, 0)), "poly: gain 0.0100000, R² 0.910000, 40 steps");
         assert!(all.iter().all(|figure| figure.title.starts_with("Block 0")), "{all:?}");
     }
 

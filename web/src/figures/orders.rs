@@ -100,8 +100,11 @@ mod tests {
         let found = |at: usize| figure.plot.series[at].marks.iter().map(|mark| (mark.x, mark.y)).collect::<Vec<_>>();
         assert_eq!(found(0), [(0.0, Some(0.0)), (1.0, Some(0.5)), (2.0, Some(3.0))]);
         assert_eq!(found(1), [(0.0, Some(0.0)), (1.0, Some(0.5)), (2.0, Some(2.0))]);
-        let told = figure.plot.tell((0, 2));
-        assert!(told.contains("Block 1 also linear") && told.contains("perplexity 23, 2.00× smaller"), "{told}");
+        let sentence = figure.plot.describe((0, 2));
+        assert!(
+            sentence.contains("Block 1 also linear") && sentence.contains("perplexity 23, 2.00× smaller"),
+            "{sentence}"
+        );
         let numbers = |at: usize| figure.plot.series[at].marks.iter().map(|mark| mark.block).collect::<Vec<_>>();
         assert_eq!(numbers(0), [None, Some(0), Some(1)]);
         assert_eq!(numbers(1), [None; 3], "the same blocks as the line before");
@@ -112,8 +115,8 @@ mod tests {
     fn layers_have_a_figure_of_their_own() {
         let figure = of_layers(&sample::report()).unwrap();
         assert_eq!(figure.plot.series.len(), 2);
-        let told = figure.plot.tell((1, 1));
-        assert!(told.contains("Layer 1 removed"), "{told}");
+        let sentence = figure.plot.describe((1, 1));
+        assert!(sentence.contains("Layer 1 removed"), "{sentence}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use straightedge_api::report::BlockReport;
 
 use crate::comparison::overlay::{Metric, Overlay};
 use crate::state::run::Run;
-use crate::text::cell::{Cell, told};
+use crate::text::cell::{Cell, rounded_with_exact};
 use crate::text::format::{fixed, share};
 use crate::text::{fill, t};
 
@@ -51,7 +51,7 @@ fn values(number: usize, block: Option<&BlockReport>) -> String {
 
 /// An R² rounded as far as its interval allows, and with six digits.
 fn both(field: Field, block: &BlockReport) -> String {
-    told(field.of_block(block), field.interval(block), share)
+    rounded_with_exact(field.of_block(block), field.interval(block), share)
 }
 
 #[cfg(test)]

@@ -93,8 +93,8 @@ pub(crate) mod tests {
         let mut all: Translation =
             known.map(|catalogue| (catalogue.name.into(), (catalogue.english)().into_iter().collect())).collect();
         all.insert(MODELS.into(), engine::english_models().into_iter().collect());
-        let said = Error::SENTENCES.iter().chain(WarningKind::SENTENCES).map(|(_, text)| *text);
-        all.insert(SENTENCES.into(), said.map(|text| (text.into(), text.into())).collect());
+        let sentences = Error::SENTENCES.iter().chain(WarningKind::SENTENCES).map(|(_, text)| *text);
+        all.insert(SENTENCES.into(), sentences.map(|text| (text.into(), text.into())).collect());
         // Phrases are found in the sources by a test of their own.
         let phrases = translation(Language::German)[PHRASES].keys().map(|text| (text.clone(), text.clone())).collect();
         all.insert(PHRASES.into(), phrases);

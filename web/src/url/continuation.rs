@@ -57,8 +57,8 @@ impl ContinuationForm {
 
     /// A copy limited to what a link can carry; values out of range become defaults.
     pub fn linkable(&self) -> Self {
-        let said = self.pairs().into_iter().filter_map(|(name, value)| Some((name, value?)));
-        said.fold(Self::default(), |linked, (name, value)| linked.with(name, &value).unwrap_or(linked))
+        let pairs = self.pairs().into_iter().filter_map(|(name, value)| Some((name, value?)));
+        pairs.fold(Self::default(), |linked, (name, value)| linked.with(name, &value).unwrap_or(linked))
     }
 
     /// Whether the prompt is longer than a link carries.
@@ -100,7 +100,7 @@ fn written(linear: &Linear) -> String {
 mod tests {
     use super::*;
 
-    fn said(form: &ContinuationForm) -> Vec<(&'static str, String)> {
+    fn pairs_of(form: &ContinuationForm) -> Vec<(&'static str, String)> {
         form.pairs().into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
@@ -113,16 +113,16 @@ mod tests {
             temperature: "0,80".into(),
             seed: "18446744073709551615".into(),
         };
-        let values: Vec<_> = said(&form).into_iter().map(|(_, value)| value).collect();
+        let values: Vec<_> = pairs_of(&form).into_iter().map(|(_, value)| value).collect();
         assert_eq!(values, [form.prompt.as_str(), "0,3-5,9", "12", "0.8", "18446744073709551615"]);
         let back = form.linkable();
-        assert_eq!((said(&back), &back.prompt, &back.blocks), (said(&form), &form.prompt, &form.blocks));
+        assert_eq!((pairs_of(&back), &back.prompt, &back.blocks), (pairs_of(&form), &form.prompt, &form.blocks));
         for blocks in [Linear::All, Linear::Some(BTreeSet::new())] {
             let form = ContinuationForm { blocks: Some(blocks), ..ContinuationForm::default() };
-            assert_eq!((form.linkable(), said(&form).len()), (form.clone(), 1));
+            assert_eq!((form.linkable(), pairs_of(&form).len()), (form.clone(), 1));
         }
         assert_eq!(
-            (ContinuationForm::default().linkable(), said(&ContinuationForm::default())),
+            (ContinuationForm::default().linkable(), pairs_of(&ContinuationForm::default())),
             (ContinuationForm::default(), Vec::new())
         );
     }

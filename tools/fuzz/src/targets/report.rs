@@ -79,7 +79,7 @@ fn derive(report: Report, is_drawn: bool) {
     found.extend(headline::finding(&report));
     found.extend(run.blocks().iter().flat_map(table::cells).flat_map(|cell| [cell.shown].into_iter().chain(cell.full)));
     found.push(bibtex(&report, "https://s/", "https://s/#", "2026-11-25T00:00:00Z"));
-    found.extend(warnings::told(run.warnings()));
+    found.extend(warnings::sentences(run.warnings()));
     for metric in Metric::ALL {
         found.push(table::sentence(&run, 1, metric));
         found.extend(agreement(&metric.by_block(&report), &metric.by_block(&then)));

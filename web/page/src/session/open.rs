@@ -88,9 +88,9 @@ impl Session {
         self.device.update(|device| {
             device.get_or_insert(Err(error.clone()));
         });
-        let is_told =
+        let is_reported =
             self.run.with_untracked(Run::is_running) || self.continuation.with_untracked(ContinuationState::is_running);
-        if !is_told {
+        if !is_reported {
             self.complaint.set(Some(error));
         }
     }

@@ -54,7 +54,7 @@ pub(crate) fn FigureView(
     let singled_out =
         move || spot.get().map(|spot| plot.with(|plot| layout.with(|layout| single_out(plot, layout, spot))));
     let readout = Memo::new(move |_| match spot.get() {
-        Some(spot) => plot.with(|plot| plot.tell(spot)),
+        Some(spot) => plot.with(|plot| plot.describe(spot)),
         None if place == Place::Block => String::new(),
         None => t().figure_hint.into(),
     });
