@@ -61,7 +61,7 @@ fn text<'a>(pattern: &'a str, part: &[Lexeme]) -> &'a str {
 fn is_plain(part: &[Lexeme]) -> bool {
     !part.iter().any(|lexeme| match lexeme.kind {
         LexemeKind::Repeat(repetition) => repetition.is_possessive,
-        kind => kind == LexemeKind::Ahead,
+        kind => kind == LexemeKind::Lookahead,
     })
 }
 
@@ -78,7 +78,7 @@ fn has_few_copies(lexemes: &[Lexeme]) -> bool {
     let mut open = vec![Copies { sets: 0, most: 1 }];
     for (at, lexeme) in lexemes.iter().enumerate() {
         let inner = match lexeme.kind {
-            LexemeKind::Open | LexemeKind::Ahead => {
+            LexemeKind::Open | LexemeKind::Lookahead => {
                 open.push(Copies { sets: 0, most: 1 });
                 continue;
             }
@@ -101,7 +101,7 @@ fn alternatives(lexemes: &[Lexeme]) -> Option<Vec<&[Lexeme]>> {
     let (mut found, mut start, mut depth) = (Vec::new(), 0, 0usize);
     for (at, lexeme) in lexemes.iter().enumerate() {
         match lexeme.kind {
-            LexemeKind::Open | LexemeKind::Ahead => depth += 1,
+            LexemeKind::Open | LexemeKind::Lookahead => depth += 1,
             LexemeKind::Close => depth = depth.checked_sub(1)?,
             LexemeKind::Bar if depth == 0 => {
                 found.push(&lexemes[start..at]);
@@ -153,10 +153,10 @@ fn elements_in_steps(pattern: &str, part: &[Lexeme]) -> Option<usize> {
 fn without_end(part: &[Lexeme]) -> (&[Lexeme], &[Lexeme]) {
     match part {
         [steps @ .., Lexeme { kind: LexemeKind::End, .. }] => (steps, &part[steps.len()..]),
-        [steps @ .., ahead, look, close]
-            if ahead.kind == LexemeKind::Ahead && look.kind.is_single() && close.kind == LexemeKind::Close =>
+        [steps @ .., lookahead, class, close]
+            if lookahead.kind == LexemeKind::Lookahead && class.kind.is_single() && close.kind == LexemeKind::Close =>
         {
-            (steps, std::slice::from_ref(look))
+            (steps, std::slice::from_ref(class))
         }
         _ => (part, &[]),
     }

@@ -198,9 +198,9 @@ impl FileDownload<'_> {
     /// Stores the missing bytes of a chunk.
     async fn keep(&mut self, position: u64, chunk: &[u8], meter: &mut DownloadMeter<'_>) -> Result<()> {
         let whole = position..position + chunk.len() as u64;
-        let wanted: Ranges =
+        let requested: Ranges =
             self.missing.iter().map(|range| range.start.max(whole.start)..range.end.min(whole.end)).collect();
-        for range in plan::normal(wanted.into_iter().filter(|range| range.start < range.end).collect()) {
+        for range in plan::normal(requested.into_iter().filter(|range| range.start < range.end).collect()) {
             let bytes = &chunk[(range.start - position) as usize..(range.end - position) as usize];
             self.hub.store().write(self.key, range.start, bytes).await?;
             self.unflushed += bytes.len() as u64;

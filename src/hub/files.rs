@@ -205,8 +205,8 @@ impl Files for HubFiles {
                 let why = format!("a size of {} bytes, where {LARGEST_WHOLE} are the most", key.size);
                 return Err(not_the_file(file, why));
             }
-            let wanted = if is_whole { 0..key.size } else { range.clone() };
-            self.carry_out(self.plan(&[(file.into(), wanted)]).await?).await?;
+            let requested = if is_whole { 0..key.size } else { range.clone() };
+            self.carry_out(self.plan(&[(file.into(), requested)]).await?).await?;
             if !is_whole && !self.hub.is_verified(&key) {
                 self.trusted.borrow_mut().insert(key.path.clone());
             }

@@ -55,19 +55,19 @@ impl<'a> Checkpoint<'a> {
         self.weights.announce(&self.model.groups()).await
     }
 
-    /// Loads the embedding, with only the rows of the `wanted` tokens. Here and below, `on_bytes` is called with the bytes
-    /// of each loaded tensor.
+    /// Loads the embedding, with only the rows of the `occurring` tokens. Here and below, `on_bytes` is called with the
+    /// bytes of each loaded tensor.
     ///
     /// # Errors
     /// Errors of the source, and a tensor that holds NaN or infinity.
     pub async fn embedding<B: Backend>(
         &self,
         backend: &B,
-        wanted: &Rc<TokenRows>,
+        occurring: &Rc<TokenRows>,
         on_bytes: &dyn Fn(u64),
     ) -> Result<Embedding<B::Tensor>> {
         let mut embedding = self.model.embedding.clone();
-        embedding.tokens = embedding.tokens.with_rows(wanted);
+        embedding.tokens = embedding.tokens.with_rows(occurring);
         self.part(backend, embedding, on_bytes).await
     }
 

@@ -279,9 +279,9 @@ impl GpuColumnSums {
     }
 }
 
-/// Waits for all batches but the last `ahead` ones, and adds rows outside the scale to their fold's outlier rows.
-pub(super) async fn settle(engine: &Engine, gram: &mut GpuGram, ahead: usize) -> Result<()> {
-    let ready = gram.pending.len().saturating_sub(ahead);
+/// Waits for all batches but the last `in_flight` ones, and adds rows outside the scale to their fold's outlier rows.
+pub(super) async fn settle(engine: &Engine, gram: &mut GpuGram, in_flight: usize) -> Result<()> {
+    let ready = gram.pending.len().saturating_sub(in_flight);
     for batch in gram.pending.drain(..ready).collect::<Vec<_>>() {
         gram.settle_batch(engine, batch).await?;
     }

@@ -199,7 +199,7 @@ impl<B: Backend> Probes<'_, B> {
             }
             let stopping = match &mut stopping {
                 Some(stopping) => {
-                    stopping.look(error, trainer.network()?);
+                    stopping.observe(error, trainer.network()?);
                     stopping
                 }
                 None => stopping.insert(Stopping::new(error, trainer.network()?)),

@@ -18,8 +18,8 @@ pub fn numbers(block: &BlockReport) -> Vec<(Field, Cell)> {
 
 /// Measures of the block view that this block lacks but could have.
 pub fn missing(report: &Report, block: &BlockReport) -> Vec<Measure> {
-    let wanted = View::Block.measures().iter().copied();
-    wanted.filter(|measure| !has(*measure, block) && refusal(*measure, report).is_none()).collect()
+    let measures = View::Block.measures().iter().copied();
+    measures.filter(|measure| !has(*measure, block) && refusal(*measure, report).is_none()).collect()
 }
 
 /// A sentence naming the measures to order, for a report that cannot be extended; `None` if nothing is missing.

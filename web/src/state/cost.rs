@@ -16,11 +16,11 @@ const MANY: usize = 10;
 
 /// Seconds to add a measure, for one block or all; `None` if the report lacks the duration of its fit.
 pub fn seconds(measure: Measure, report: &Report, block: Option<usize>) -> Option<f64> {
-    let mut asked = report.clone();
-    asked.blocks.retain(|known| block.is_none_or(|block| known.block == block));
+    let mut one_block = report.clone();
+    one_block.blocks.retain(|known| block.is_none_or(|block| known.block == block));
     let spent = &report.seconds;
-    let again = spent.load + spent.tokenize + spent.of_rows() + spent.solve;
-    Some(again + cost::estimate(&asked, measure, &Training::default())?.seconds)
+    let repeated = spent.load + spent.tokenize + spent.of_rows() + spent.solve;
+    Some(repeated + cost::estimate(&one_block, measure, &Training::default())?.seconds)
 }
 
 /// The estimated duration of a measurement, from a report of the same model and whether it was measured here; without

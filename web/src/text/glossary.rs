@@ -196,13 +196,13 @@ pub fn terms_in(text: &str) -> Vec<[String; 2]> {
 
 /// Whether a text starts with a form as a word of its own, with a capital or without.
 fn starts_with(text: &str, form: &str) -> bool {
-    let (mut letters, mut wanted) = (text.chars(), form.chars());
-    let is_first = match (letters.next(), wanted.next()) {
-        (Some(letter), Some(wanted)) => letter == wanted || letter.to_lowercase().eq(wanted.to_lowercase()),
+    let (mut letters, mut expected) = (text.chars(), form.chars());
+    let is_first = match (letters.next(), expected.next()) {
+        (Some(letter), Some(expected)) => letter == expected || letter.to_lowercase().eq(expected.to_lowercase()),
         _ => false,
     };
     let rest = letters.as_str();
-    is_first && rest.strip_prefix(wanted.as_str()).is_some_and(|after| !after.starts_with(is_of_a_word))
+    is_first && rest.strip_prefix(expected.as_str()).is_some_and(|after| !after.starts_with(is_of_a_word))
 }
 
 /// Bytes of a form at the start of a text; its first letter may have another size there.

@@ -328,11 +328,11 @@ impl<B: Backend> BlockMeasure<B> for Controls<'_, B> {
 
 /// The protocol of [`FIRST_POSITION`]; warns if there is none.
 fn other_positions<B: Backend>(pass: &Pass<'_, B>, hidden_size: usize) -> Option<Protocol> {
-    let asked = &pass.job.protocol;
-    let skip_positions = if asked.skip_positions == 0 { 1 } else { 0 };
-    let protocol = Protocol { skip_positions, ..asked.clone() };
+    let protocol_of_job = &pass.job.protocol;
+    let skip_positions = if protocol_of_job.skip_positions == 0 { 1 } else { 0 };
+    let protocol = Protocol { skip_positions, ..protocol_of_job.clone() };
     if skip_positions == 0 {
-        let (skipped, control) = (asked.skip_positions, FIRST_POSITION.into());
+        let (skipped, control) = (protocol_of_job.skip_positions, FIRST_POSITION.into());
         pass.out.warn(Warning::new(&WarningKind::FirstPositionWith { skipped, control }));
     }
     let enough = |()| pass.folds.check_rows(&pass.job.corpus, &protocol, hidden_size);

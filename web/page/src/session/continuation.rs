@@ -54,8 +54,8 @@ impl Session {
     pub(super) fn follow_texts(self) {
         Effect::new(move |_| {
             let is_first = self.form.with(|form| form.model == ModelChoice::Bundled(FIRST.into()));
-            let is_wanted = is_first && self.view.get() == View::Continuation;
-            if !is_wanted || self.texts.with_untracked(Option::is_some) {
+            let is_first_visit = is_first && self.view.get() == View::Continuation;
+            if !is_first_visit || self.texts.with_untracked(Option::is_some) {
                 return;
             }
             spawn_local(async move {

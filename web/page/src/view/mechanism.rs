@@ -68,11 +68,11 @@ pub(crate) fn Mechanism(session: Session) -> impl IntoView {
     }
 }
 
-fn with_block<T>(session: Session, look: impl FnOnce(&Report, &BlockReport) -> T) -> Option<T> {
+fn with_block<T>(session: Session, read: impl FnOnce(&Report, &BlockReport) -> T) -> Option<T> {
     let chosen = session.block.get();
     session.run.with(|run| {
         let report = run.report()?;
         let number = shown_block(View::Block, report, chosen)?;
-        report.blocks.iter().find(|block| block.block == number).map(|block| look(report, block))
+        report.blocks.iter().find(|block| block.block == number).map(|block| read(report, block))
     })
 }
