@@ -82,9 +82,10 @@ fn safetensors_come_first_where_both_are_there() {
 fn a_model_measures_the_same_from_either_format_whole_or_in_shards() {
     let model = "tiny-gpt2";
     let whole = tensors(model);
-    let beside = ["config.json", "tokenizer.json"].map(|file| (file, fs::read(fixture(model).join(file)).expect(file)));
+    let other_files =
+        ["config.json", "tokenizer.json"].map(|file| (file, fs::read(fixture(model).join(file)).expect(file)));
     let with = |weights: &[(&str, Vec<u8>)]| {
-        let files = beside.iter().chain(weights).cloned();
+        let files = other_files.iter().chain(weights).cloned();
         measured(Rc::new(files.fold(MemoryFiles::default(), |files, (name, bytes)| files.with(name, bytes))))
     };
     let expected = with(&[("model.safetensors", safetensors(&whole))]);

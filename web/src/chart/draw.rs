@@ -40,8 +40,8 @@ impl Layout {
         let left = 16.0 + DIGIT * labels.max().unwrap_or(1) as f64;
         let column = match x.kind() {
             Kind::Index(count) => {
-                let beside = plot.series.iter().filter(|series| !series.joined).count();
-                Some(((width - left - RIGHT) / count.max(1) as f64, beside))
+                let side_by_side = plot.series.iter().filter(|series| !series.joined).count();
+                Some(((width - left - RIGHT) / count.max(1) as f64, side_by_side))
             }
             _ => None,
         };
@@ -55,13 +55,13 @@ impl Layout {
 
     /// Horizontal offset of a series' marks from the centre of their columns.
     fn aside(&self, plot: &Plot, series: usize) -> f64 {
-        let Some((width, beside)) = self.column.filter(|(_, beside)| *beside > 1) else { return 0.0 };
+        let Some((width, side_by_side)) = self.column.filter(|(_, side_by_side)| *side_by_side > 1) else { return 0.0 };
         if plot.series[series].joined {
             return 0.0;
         }
         let before = plot.series[..series].iter().filter(|series| !series.joined).count() as f64;
-        let step = (width * 0.8 / beside as f64).min(13.0);
-        (before - (beside as f64 - 1.0) / 2.0) * step
+        let step = (width * 0.8 / side_by_side as f64).min(13.0);
+        (before - (side_by_side as f64 - 1.0) / 2.0) * step
     }
 
     fn x(&self, value: f64) -> f64 {
@@ -77,7 +77,7 @@ impl Layout {
     }
 
     fn radius(&self, plot: &Plot, mark: &Mark) -> f64 {
-        let crowded = self.column.map_or(RADIUS, |(width, beside)| width * 0.42 / beside.max(1) as f64);
+        let crowded = self.column.map_or(RADIUS, |(width, side_by_side)| width * 0.42 / side_by_side.max(1) as f64);
         let usual = if plot.series.len() > 1 || self.column.is_some() { crowded.clamp(2.6, RADIUS) } else { RADIUS };
         usual * mark.size
     }
@@ -185,7 +185,7 @@ fn class(part: &str, series: &Series) -> String {
 fn axes(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
     let (end, floor) = (layout.width - RIGHT, layout.floor());
     // Shading groups the marks that stand side by side in one column.
-    if let Some((width, _)) = layout.column.filter(|(_, beside)| *beside > 1) {
+    if let Some((width, _)) = layout.column.filter(|(_, side_by_side)| *side_by_side > 1) {
         for value in layout.x.ticks(f64::INFINITY).iter().skip(1).step_by(2) {
             let x = layout.x(*value) - width / 2.0;
             svg.element("rect", "band", &[("x", x), ("y", TOP), ("width", width), ("height", floor - TOP)]);
@@ -290,11 +290,12 @@ fn names(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
         let Some(block) = mark.block.filter(|_| plot.series[at].named) else { continue };
         let text = block.to_string();
         let (w, r) = (DIGIT * text.len() as f64, layout.radius(plot, mark) + 3.0);
-        let beside = [(x + r, y + 4.0), (x - r - w, y + 4.0)];
+        let left_and_right = [(x + r, y + 4.0), (x - r - w, y + 4.0)];
         let over_and_under = [(x - w / 2.0, y - r), (x - w / 2.0, y + r + 9.0)];
         // A line passes to the left and right of its marks, so above and below are tried first.
         let is_joined = plot.series[at].joined;
-        let places = if is_joined { [over_and_under, beside] } else { [beside, over_and_under] }.concat();
+        let places =
+            if is_joined { [over_and_under, left_and_right] } else { [left_and_right, over_and_under] }.concat();
         let boxed = |(x, y): (f64, f64)| (x, y - 9.0, x + w, y);
         let is_free = |place: &&(f64, f64)| {
             let (a, b, c, d) = boxed(**place);

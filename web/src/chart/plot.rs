@@ -144,7 +144,7 @@ impl Plot {
         let (series, mark) = spot.unwrap_or((first, usize::MAX));
         let last = self.series.get(series)?.marks.len().checked_sub(1)?;
         let at = shown.iter().position(|shown| *shown == series)?;
-        let beside = |at: usize| {
+        let in_series = |at: usize| {
             let series = shown[at];
             let same = self.mark(spot?).map(|mark| mark.x);
             let marks = &self.series[series].marks;
@@ -155,8 +155,8 @@ impl Plot {
         Some(match key {
             "ArrowRight" => Some((series, if mark == usize::MAX { 0 } else { (mark + 1).min(last) })),
             "ArrowLeft" => Some((series, mark.min(last + 1).saturating_sub(1))),
-            "ArrowDown" if spot.is_some() => beside((at + 1).min(shown.len() - 1)),
-            "ArrowUp" if spot.is_some() => beside(at.saturating_sub(1)),
+            "ArrowDown" if spot.is_some() => in_series((at + 1).min(shown.len() - 1)),
+            "ArrowUp" if spot.is_some() => in_series(at.saturating_sub(1)),
             "Home" | "ArrowDown" | "ArrowUp" => Some((series, 0)),
             "End" => Some((series, last)),
             "Escape" => None,

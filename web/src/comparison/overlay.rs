@@ -110,7 +110,7 @@ impl KeptMeasurement {
     }
 
     /// The same with a number after its name where another one has that name already.
-    pub fn named_beside(mut self, others: &[Self]) -> Self {
+    pub fn with_distinct_name(mut self, others: &[Self]) -> Self {
         self.name = distinct_name(self.name, others);
         self
     }
@@ -207,7 +207,7 @@ mod tests {
     fn measurements_of_one_name_are_told_apart_and_what_is_chosen_stays_chosen() {
         let mut kept = vec![KeptMeasurement::recorded(sample_report())];
         for origin in 0..3 {
-            let new = KeptMeasurement::new(origin, false, sample_report()).named_beside(&kept);
+            let new = KeptMeasurement::new(origin, false, sample_report()).with_distinct_name(&kept);
             kept.push(new);
         }
         let names: Vec<_> = kept.iter().skip(1).map(|kept| kept.name.as_str()).collect();

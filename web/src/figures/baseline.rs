@@ -3,7 +3,7 @@
 use straightedge_api::baseline::BaselineTraining;
 use straightedge_api::report::{BlockReport, CurvePoint, Report};
 
-use super::figure::{Figure, alike, at_x, beside_closed_form, block_name, by_block, curve, grid_of, share_axis};
+use super::figure::{Figure, alike, at_x, block_name, by_block, curve, grid_of, share_axis, with_closed_form};
 use super::shown::shown_block;
 use crate::chart::plot::{Axis, Plot, Rule};
 use crate::chart::scale::Kind;
@@ -68,7 +68,7 @@ fn overview(report: &Report) -> Option<Figure> {
         by_block(report, name, style, |block| last(block, training).map(|point| point.value))
     };
     let trained: Vec<_> = BaselineTraining::ALL.into_iter().filter_map(ends).collect();
-    beside_closed_form(report, [t().baseline_overview, t().baseline_overview_caption], trained, Vec::new())
+    with_closed_form(report, [t().baseline_overview, t().baseline_overview_caption], trained, Vec::new())
 }
 
 fn last(block: &BlockReport, training: BaselineTraining) -> Option<&CurvePoint> {

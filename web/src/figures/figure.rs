@@ -101,7 +101,7 @@ pub(super) fn alike(mut curves: Vec<Series>) -> Vec<Series> {
 }
 
 /// R² of other maps of each block, next to the closed form; `None` without any.
-pub(super) fn beside_closed_form(
+pub(super) fn with_closed_form(
     report: &Report,
     [title, caption]: [&'static str; 2],
     others: Vec<Series>,

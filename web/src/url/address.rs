@@ -463,11 +463,11 @@ mod tests {
         ];
         for (name, value) in hostile {
             // The other values still apply, except in a link of another version.
-            let beside = if name == "lesson" { ("view", "ranks") } else { ("lesson", "4") };
-            let Read { address, refused } = Address::read(&pairs(&[(name, value), beside]));
+            let valid_pair = if name == "lesson" { ("view", "ranks") } else { ("lesson", "4") };
+            let Read { address, refused } = Address::read(&pairs(&[(name, value), valid_pair]));
             let [refusal] = refused.as_slice() else { panic!("{name}={value:.20}: {refused:?}") };
             assert!(refusal.to_string().len() < 400, "{refusal}");
-            let expected = if name == "v" { Address::default() } else { read(&pairs(&[beside])) };
+            let expected = if name == "v" { Address::default() } else { read(&pairs(&[valid_pair])) };
             assert_eq!(address, expected, "{name}={value:.20}");
         }
     }

@@ -230,7 +230,7 @@ mod tests {
         for text in hostile {
             assert_eq!(program(&text, winner), None, "{text}");
         }
-        let beside = format!("{shaders}\n\t\t\t\n1\n{line}");
-        assert_eq!(program(&beside, winner), Some("fast".into()), "one line is not the other");
+        let other_entry = format!("{shaders}\n\t\t\t\n1\n{line}");
+        assert_eq!(program(&other_entry, winner), Some("fast".into()), "one line is not the other");
     }
 }

@@ -39,7 +39,7 @@ impl Session {
 
     /// Keeps a measurement; the first one makes room where there are too many.
     pub(super) fn push_kept(self, new: KeptMeasurement) {
-        self.kept.update(|kept| kept.push(new.named_beside(kept)));
+        self.kept.update(|kept| kept.push(new.with_distinct_name(kept)));
         if self.kept.with_untracked(Vec::len) > MOST_KEPT {
             self.kept.update(|kept| drop(kept.remove(0)));
             self.overlay.update(|overlay| *overlay = overlay.take().and_then(Choice::after_first_left));
