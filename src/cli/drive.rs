@@ -46,7 +46,7 @@ pub(super) fn drive_with_listener(
     training: &Training,
     receive: &mut dyn FnMut(&Event, Option<&Report>),
 ) -> DriveOutcome {
-    tuning::recall();
+    tuning::load();
     let mut woken = catch_interrupts();
     let (mut line, mut begun, mut progress_pair) = (ProgressLine::new(), BTreeSet::new(), ProgressPair::default());
     let (mut recorder, mut maps, mut spans, mut failure) =
@@ -109,7 +109,7 @@ pub(super) fn drive_with_listener(
         }
     }
     line.clear();
-    tuning::keep();
+    tuning::save();
     DriveOutcome { report: recorder.into_report(), maps, spans, failure }
 }
 

@@ -57,7 +57,7 @@ impl Hub {
         let main = Repo { conversion: conversion.clone(), ..main.clone() };
         self.visit().keep_repo(self.listed_at(id, ""), &main);
         // Only a visit without a network needs it, and then finds the weights missing.
-        let _ = self.store().remember(id, &main).await;
+        let _ = self.store().save_repo(id, &main).await;
         conversion
     }
 }

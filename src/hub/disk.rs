@@ -444,7 +444,7 @@ impl Store for DiskStore {
         Box::pin(async move { self.forget_now(file) })
     }
 
-    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+    fn load_repo<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
         Box::pin(async move { Ok(self.noted(id).or_else(|| self.cached(id))) })
     }
 
@@ -455,7 +455,7 @@ impl Store for DiskStore {
         })
     }
 
-    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+    fn save_repo<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move {
             self.resolved.borrow_mut().insert(id.clone(), repo.commit.clone());
             let note = self.note(id);

@@ -158,16 +158,16 @@ impl Store for Fallback {
         })
     }
 
-    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
-        self.first.recall(id)
+    fn load_repo<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+        self.first.load_repo(id)
     }
 
     fn revisions<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Vec<(String, Repo)>> {
         self.first.revisions(id)
     }
 
-    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
-        Box::pin(async move { self.unless_full(self.first.remember(id, repo).await) })
+    fn save_repo<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.unless_full(self.first.save_repo(id, repo).await) })
     }
 }
 
@@ -200,11 +200,11 @@ mod tests {
         fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
             self.0.forget(file)
         }
-        fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
-            self.0.recall(id)
+        fn load_repo<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+            self.0.load_repo(id)
         }
-        fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
-            self.0.remember(id, repo)
+        fn save_repo<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+            self.0.save_repo(id, repo)
         }
     }
 

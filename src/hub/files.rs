@@ -230,7 +230,7 @@ impl Files for HubFiles {
         })
     }
 
-    fn doubt<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<()>> {
+    fn report_damaged<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let key = self.key(file)?;
             let _lock = self.hub.lock(&key).await?;

@@ -88,7 +88,7 @@ impl KeptLayers {
         let local =
             whole.local.as_ref().map(|local| LocalAttention { layers: self.of_each(&local.layers), ..local.clone() });
         let expected = ModelConfig { num_hidden_layers: count, local, ..whole };
-        match alike(ModelConfig::from_json(&text)?) == alike(expected) {
+        match without_local_attention(ModelConfig::from_json(&text)?) == without_local_attention(expected) {
             true => Ok(text),
             false => Err(bound_to_number("num_hidden_layers", &count.to_string())),
         }
@@ -102,7 +102,7 @@ impl KeptLayers {
 }
 
 /// A configuration in which local attention of no layer is none.
-fn alike(config: ModelConfig) -> ModelConfig {
+fn without_local_attention(config: ModelConfig) -> ModelConfig {
     let local = config.local.clone().filter(|local| local.layers.contains(&true));
     ModelConfig { local, ..config }
 }

@@ -73,8 +73,8 @@ pub fn continuation(job: Job, settings: Continuation, files: Rc<dyn Files>, maps
         let prompt = read_prompt(&tokenizer, &settings.prompt, &config, context).await?;
         let blocks = job.chosen_blocks(config.num_hidden_layers)?;
         let maps = BlockMaps::prepare(&job, &files, maps, &blocks, &config, &out).await?;
-        let sides = PreparedContinuation { job, settings, files, config, context, tokenizer, prompt, blocks };
-        on_device!(sides.job.backend, Options::default(), &out, backend => sides.run(&backend, maps, &out).await)
+        let prepared = PreparedContinuation { job, settings, files, config, context, tokenizer, prompt, blocks };
+        on_device!(prepared.job.backend, Options::default(), &out, backend => prepared.run(&backend, maps, &out).await)
     })
 }
 
@@ -187,7 +187,7 @@ impl PreparedContinuation {
             swaps.insert(*block, Replacement::affine(backend, map)?);
         }
         drop(maps);
-        ModelPair { sides: self, backend, model: &model, swaps }.run(out).await?;
+        ModelPair { prepared: self, backend, model: &model, swaps }.run(out).await?;
         let seconds = Seconds { total: out.elapsed(), ..Seconds::default() };
         out.emit(Event::Finished(Outcome { seconds, peak_memory: memory::peak(), ppl: None })).await;
         Ok(())
@@ -219,7 +219,7 @@ impl Prepared {
 
 /// Both models on one device.
 struct ModelPair<'a, B: Backend> {
-    sides: &'a PreparedContinuation,
+    prepared: &'a PreparedContinuation,
     backend: &'a B,
     model: &'a Model<B::Tensor>,
     swaps: Replacements<B::Tensor>,
@@ -233,7 +233,7 @@ struct ContinuedText {
 
 impl<B: Backend> ModelPair<'_, B> {
     async fn run(&self, out: &Emitter) -> Result<()> {
-        let PreparedContinuation { settings, context, prompt, .. } = self.sides;
+        let PreparedContinuation { settings, context, prompt, .. } = self.prepared;
         out.emit(Event::Opened(Box::new(self.open().await?))).await;
         let side = || ContinuedText { ids: prompt.clone(), decoder: IncrementalDecoder::after(prompt) };
         let mut texts = Both { original: side(), linear: side() };
@@ -252,7 +252,7 @@ impl<B: Backend> ModelPair<'_, B> {
 
     /// The perplexity of the prompt under both models.
     async fn open(&self) -> Result<Opening> {
-        let PreparedContinuation { job, config, context, prompt, blocks, .. } = self.sides;
+        let PreparedContinuation { job, config, context, prompt, blocks, .. } = self.prepared;
         Ok(Opening {
             model: job.model.clone(),
             blocks: blocks.clone(),
@@ -269,7 +269,7 @@ impl<B: Backend> ModelPair<'_, B> {
 
     /// Appends one token to both texts.
     async fn step(&self, step: usize, texts: &mut Both<ContinuedText>) -> Result<Step> {
-        let PreparedContinuation { settings, tokenizer, .. } = self.sides;
+        let PreparedContinuation { settings, tokenizer, .. } = self.prepared;
         let (original, linear) = (&texts.original.ids, &texts.linear.ids);
         let p = self.next(&[original], &Replacements::new(), "original model").await?.swap_remove(0);
         let parted = original != linear;

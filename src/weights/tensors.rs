@@ -118,7 +118,7 @@ impl Weights {
             false => header::read(&*self.files, file, size).await,
         };
         if matches!(places, Err(Error::MalformedWeights { .. } | Error::MalformedTorch { .. })) {
-            self.files.doubt(file).await?;
+            self.files.report_damaged(file).await?;
         }
         places
     }

@@ -111,7 +111,7 @@ impl Workers {
         if let Some(score) = score {
             return Ok(score);
         }
-        let score = parallel::aside(move || score_block(block, &folds)).await;
+        let score = parallel::on_own_thread(move || score_block(block, &folds)).await;
         score.unwrap_or_else(|| Err(Error::Solve { block, why: "its thread ended".into() }))
     }
 }

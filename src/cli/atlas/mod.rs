@@ -44,7 +44,7 @@ pub(super) fn atlas(args: &AtlasArgs) -> Result<Status> {
             print_error(&Error::Cancelled);
             return Ok(Status::Interrupted);
         }
-        atlas.enter(at, order, found)?;
+        atlas.record(at, order, found)?;
     }
     results::print(&atlas.summary())?;
     Ok(Status::Done)
@@ -115,7 +115,7 @@ impl Atlas {
     }
 
     /// Notes the result of a model, whose report is written, in the index.
-    fn enter(&mut self, at: usize, order: &Order, found: Result<Report>) -> Result<()> {
+    fn record(&mut self, at: usize, order: &Order, found: Result<Report>) -> Result<()> {
         let entry = &mut self.index.models[at];
         match found {
             Ok(report) => {

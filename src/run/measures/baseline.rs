@@ -65,8 +65,8 @@ impl<B: Backend> Baseline<'_, B> {
         let rate = stable_rate(index, &rows, &train)?;
         for training in BaselineTraining::ALL {
             let optimiser = optimiser(training, rate, steps);
-            let course = TrainingSetup { training, optimiser, rows: &rows, table: &table, heldout: &heldout };
-            let curve = self.course(solved, &course).await?;
+            let setup = TrainingSetup { training, optimiser, rows: &rows, table: &table, heldout: &heldout };
+            let curve = self.train(solved, &setup).await?;
             solved.report.curves.insert(training.name().into(), curve);
             self.done += steps;
         }
@@ -77,9 +77,9 @@ impl<B: Backend> Baseline<'_, B> {
     }
 
     /// One training, with the held-out R² along it.
-    async fn course(&self, block: &SolvedBlock<B::Tensor>, course: &TrainingSetup<'_, B>) -> Result<Vec<CurvePoint>> {
+    async fn train(&self, block: &SolvedBlock<B::Tensor>, setup: &TrainingSetup<'_, B>) -> Result<Vec<CurvePoint>> {
         let Pass { backend, job, out, .. } = *self.pass;
-        let TrainingSetup { training, optimiser, rows, table, heldout } = *course;
+        let TrainingSetup { training, optimiser, rows, table, heldout } = *setup;
         let (index, steps) = (block.report.block, job.training.baseline_steps);
         let random = |purpose| Random::stream(job.protocol.seed, &[purpose, index as u64]);
         let start = start(training, rows.d_in, rows.d_out, random(START));

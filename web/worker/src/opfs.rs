@@ -274,7 +274,7 @@ impl Store for Opfs {
         .boxed_local()
     }
 
-    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+    fn load_repo<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
         async move {
             let json = self.ids.read(&id_name(id)).await;
             // What does not parse is of an earlier version, and the hub can be asked again.
@@ -291,7 +291,7 @@ impl Store for Opfs {
                 if let Entry::File(name, _) = entry
                     && let Ok(known) = HubId::model(&shown(&name))
                     && known.is_sibling(id)
-                    && let Ok(Some(repo)) = self.recall(&known).await
+                    && let Ok(Some(repo)) = self.load_repo(&known).await
                 {
                     found.push((known.revision_or_main().to_owned(), repo));
                 }
@@ -301,7 +301,7 @@ impl Store for Opfs {
         .boxed_local()
     }
 
-    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+    fn save_repo<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
         async move {
             let json = serde_json::to_vec(repo).unwrap_or_default();
             let (_, writer) = self.ids.create(&id_name(id)).await?;

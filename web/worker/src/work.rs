@@ -67,7 +67,7 @@ fn listener(run: u32) -> Listener {
 async fn post_events(run: u32, events: Result<Events>, context: &WorkerContext) {
     match events {
         Ok(events) => {
-            tuning::recall().await;
+            tuning::load().await;
             pass_on(run, events, &context.map_cache).await;
         }
         Err(error) => post(&Reply::Event { run, event: Event::Failed(error) }),
@@ -212,11 +212,11 @@ async fn pass_on(run: u32, events: impl Stream<Item = Event>, map_cache: &RefCel
         if let Event::Started(header) = &mut event {
             probe::name(&mut header.device).await;
             // A cancel from here on keeps the tuning results.
-            tuning::keep().await;
+            tuning::save().await;
         }
         if matches!(event, Event::Block(_)) {
             // Kernels of second moments are tuned when the first block needs them.
-            tuning::keep().await;
+            tuning::save().await;
         }
         post(&Reply::Event { run, event });
         yielding.yield_now().await;

@@ -152,7 +152,7 @@ impl<'a, B: Backend> Controls<'a, B> {
     /// The trained model's inputs through its own network with the values of every tensor in random order.
     async fn shuffled(&self, visit: &Visit<'_, B>, network: &Ffn<B::Tensor>, seed: u64) -> Result<ControlScore> {
         let network = network.shuffled(self.pass.backend, visit.index, seed).await?;
-        self.through(visit, &network).await
+        self.score_network(visit, &network).await
     }
 
     /// The trained model's inputs through a re-initialised network.
@@ -160,11 +160,11 @@ impl<'a, B: Backend> Controls<'a, B> {
         let checkpoint = self.source.checkpoint;
         let shapes = checkpoint.block_shapes(visit.index).ffn;
         let network = Draw::network(self.pass.backend, checkpoint.config(), (visit.index, &shapes), seed).await?;
-        self.through(visit, &network).await
+        self.score_network(visit, &network).await
     }
 
     /// The trained model's inputs through another network.
-    async fn through(&self, visit: &Visit<'_, B>, network: &Ffn<B::Tensor>) -> Result<ControlScore> {
+    async fn score_network(&self, visit: &Visit<'_, B>, network: &Ffn<B::Tensor>) -> Result<ControlScore> {
         let mut fit = self.fit(visit.index, self.pass.folds, &self.pass.job.protocol);
         for pair in visit.pairs() {
             let XyBatch { part, windows, x, .. } = pair?;

@@ -76,7 +76,7 @@ pub(super) fn notes_seeds() -> Vec<Vec<u8>> {
 pub(super) fn notes(input: &[u8]) -> Result<(), Refusal> {
     const MOST: usize = 64 + 1;
     let (first, second) = in_thread(|| {
-        autotune::recall(input);
+        autotune::load(input);
         let first = autotune::snapshot();
         autotune::adopt(&first);
         (first, autotune::snapshot())
