@@ -95,7 +95,7 @@ pub fn trial(target: &Target, input: &[u8]) -> Result<bool, Failure> {
         let outcome = outcome.ok_or_else(|| Failure::Panic("an unknown place".into()))?;
         (fastest, smallest) = (fastest.min(duration), smallest.min(taken));
         if fastest <= time && smallest <= memory {
-            return judged(target, outcome);
+            return checked_outcome(target, outcome);
         }
     }
     Err(if smallest > memory { Failure::Memory(smallest, memory) } else { Failure::Slow(fastest, time) })
@@ -132,7 +132,7 @@ fn processor_time() -> Duration {
     STARTED.elapsed()
 }
 
-fn judged(target: &Target, outcome: Result<(), Refusal>) -> Result<bool, Failure> {
+fn checked_outcome(target: &Target, outcome: Result<(), Refusal>) -> Result<bool, Failure> {
     let Err(Refusal { kind, sentence }) = outcome else { return Ok(true) };
     if !is_sentence(&sentence) {
         return Err(Failure::Sentence(sentence));

@@ -50,7 +50,8 @@ pub fn paper(drawing: &str, (width, height): (f64, f64), around: &Paper) -> Stri
     if around.legend.len() > 1 {
         y = legend(&mut body, y, full, &around.legend);
     }
-    body += &format!(r#"<g transform="translate({MARGIN} {})">{}</g>"#, number(y), inside(&dressed(drawing)));
+    body +=
+        &format!(r#"<g transform="translate({MARGIN} {})">{}</g>"#, number(y), inside(&with_inline_styles(drawing)));
     y += height + 10.0;
     for (text, colour) in [(&around.caption, INK), (&around.source, SOFT)] {
         for text in wrapped(text, ((full - 2.0 * MARGIN) / LETTER) as usize) {
@@ -70,7 +71,8 @@ pub fn paper(drawing: &str, (width, height): (f64, f64), around: &Paper) -> Stri
 
 fn line(body: &mut String, y: f64, font: &str, colour: &str, text: &str) {
     let y = number(y);
-    *body += &format!(r#"<text x="{MARGIN}" y="{y}" {font} fill="{colour}">{}</text>"#, dressed(&typeset(text)));
+    *body +=
+        &format!(r#"<text x="{MARGIN}" y="{y}" {font} fill="{colour}">{}</text>"#, with_inline_styles(&typeset(text)));
 }
 
 /// Legend entries in rows as wide as the paper; returns the y coordinate where they end.
@@ -82,7 +84,8 @@ fn legend(body: &mut String, mut y: f64, full: f64, entries: &[(String, String)]
             (x, y) = (MARGIN, y + 20.0);
         }
         let (left, name_x) = (number(x), number(x + 32.0));
-        *body += &format!(r#"<g transform="translate({left} {})">{}</g>"#, number(y), inside(&dressed(sample)));
+        *body +=
+            &format!(r#"<g transform="translate({left} {})">{}</g>"#, number(y), inside(&with_inline_styles(sample)));
         *body += &format!(
             r#"<text x="{name_x}" y="{}" font-size="12" fill="{INK}">{}</text>"#,
             number(y + 12.0),
@@ -100,7 +103,7 @@ fn inside(svg: &str) -> &str {
 }
 
 /// Replaces the classes of a drawing by presentation attributes.
-fn dressed(drawing: &str) -> String {
+fn with_inline_styles(drawing: &str) -> String {
     let mut parts = drawing.split(" class=\"");
     let mut text = parts.next().unwrap_or_default().to_string();
     for part in parts {
@@ -220,7 +223,7 @@ mod tests {
             for class in classes(drawing) {
                 assert!(attributes(class).is_some(), "{class}");
             }
-            assert!(!dressed(drawing).contains("class="));
+            assert!(!with_inline_styles(drawing).contains("class="));
         }
     }
 

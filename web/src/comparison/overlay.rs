@@ -64,7 +64,7 @@ pub enum Choice {
 
 impl Choice {
     /// The same choice after the first kept measurement made room; `None` if that one was chosen.
-    pub fn after_first_left(self) -> Option<Self> {
+    pub fn after_first_removed(self) -> Option<Self> {
         match self {
             Self::Published(corpus) => Some(Self::Published(corpus)),
             Self::Kept(at) => at.checked_sub(1).map(Self::Kept),
@@ -216,9 +216,9 @@ mod tests {
         assert_eq!(distinct_name("m · t".into(), &kept), "m · t (2)");
         assert_eq!(distinct_name(kept[0].name.clone(), &kept), kept[0].name, "recordings have their own word");
         let published = Choice::Published("t".into());
-        assert_eq!(published.clone().after_first_left(), Some(published));
-        assert_eq!(Choice::Kept(2).after_first_left(), Some(Choice::Kept(1)));
-        assert_eq!(Choice::Kept(0).after_first_left(), None);
+        assert_eq!(published.clone().after_first_removed(), Some(published));
+        assert_eq!(Choice::Kept(2).after_first_removed(), Some(Choice::Kept(1)));
+        assert_eq!(Choice::Kept(0).after_first_removed(), None);
     }
 
     #[test]

@@ -186,7 +186,7 @@ impl Step {
     }
 
     /// The reason why it is impossible, if a link hides or locks a part it needs.
-    pub fn hindered(self, frame: &Frame) -> Option<&'static str> {
+    pub fn obstacle(self, frame: &Frame) -> Option<&'static str> {
         let needs_views = matches!(self, Self::Swap | Self::Learned | Self::Regimes);
         (needs_views && frame.hidden.contains(&Part::Views)).then_some(l().hindered_views)
     }
@@ -255,8 +255,8 @@ mod tests {
     #[test]
     fn only_steps_that_need_the_views_are_hindered_without_them() {
         let frame = Frame { hidden: BTreeSet::from([Part::Views]), ..Frame::default() };
-        let hindered: Vec<_> = Step::ALL.into_iter().filter(|step| step.hindered(&frame).is_some()).collect();
-        assert_eq!(hindered, [Step::Swap, Step::Learned, Step::Regimes]);
-        assert!(Step::ALL.into_iter().all(|step| step.hindered(&Frame::default()).is_none()));
+        let obstacle: Vec<_> = Step::ALL.into_iter().filter(|step| step.obstacle(&frame).is_some()).collect();
+        assert_eq!(obstacle, [Step::Swap, Step::Learned, Step::Regimes]);
+        assert!(Step::ALL.into_iter().all(|step| step.obstacle(&Frame::default()).is_none()));
     }
 }

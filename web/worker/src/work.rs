@@ -90,7 +90,7 @@ async fn prepare_measurement(
         Work::Model { model, tokenizer, text, eval, feed } => {
             let (files, handles) = files(model, handles, listener).await?;
             let files = with_tokenizer(files, tokenizer, &mut job, listener).await?;
-            let feed = feeding(feed, listener).await?;
+            let feed = open_feed(feed, listener).await?;
             let text = text_of(&job, text, handles, listener).await?;
             let eval = match eval {
                 Some(eval) => Some((eval.0, text_of(&job, eval.1, Vec::new(), listener).await?)),
@@ -146,7 +146,7 @@ pub(super) async fn with_tokenizer(
 }
 
 /// The files of the model whose rows are fed through the measured one's networks, with its name.
-async fn feeding(
+async fn open_feed(
     feed: Option<Box<(String, ModelSource)>>,
     listener: &Listener,
 ) -> Result<Option<(String, Rc<dyn Files>)>> {

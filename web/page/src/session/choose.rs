@@ -5,7 +5,7 @@ use leptos::task::spawn_local;
 use straightedge_api::bundled::Bundled;
 use straightedge_web::browser::fetch;
 use straightedge_web::state::bundled::path;
-use straightedge_web::state::folder::{Chosen, Folder, sort_out};
+use straightedge_web::state::folder::{Chosen, Folder, select_model_files};
 use straightedge_web::state::form::{LocalModel, ModelChoice, TextChoice, find};
 use straightedge_web::state::recordings::FIRST;
 
@@ -85,7 +85,7 @@ impl Session {
     /// Takes files and detects their kind: a model, a text, rows or a report.
     pub(crate) fn take(self, picked: Vec<Picked>) {
         let paths: Vec<_> = picked.iter().map(|picked| picked.path.clone()).collect();
-        match sort_out(&paths) {
+        match select_model_files(&paths) {
             Ok(Chosen::Model(folder)) => self.take_model(folder, &picked),
             Ok(Chosen::Text(at)) => self.take_text(picked[at].clone()),
             Ok(Chosen::Rows(at)) => self.take_rows(picked[at].clone()),

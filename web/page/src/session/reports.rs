@@ -42,7 +42,7 @@ impl Session {
         self.kept.update(|kept| kept.push(new.with_distinct_name(kept)));
         if self.kept.with_untracked(Vec::len) > MOST_KEPT {
             self.kept.update(|kept| drop(kept.remove(0)));
-            self.overlay.update(|overlay| *overlay = overlay.take().and_then(Choice::after_first_left));
+            self.overlay.update(|overlay| *overlay = overlay.take().and_then(Choice::after_first_removed));
         }
     }
 

@@ -108,7 +108,7 @@ pub(crate) fn FigureView(
     }
     view! {
         <figure class="plot" data-testid=format!("figure-{at}")>
-            <h3>{move || explained(session, &if place == Place::Block { alone(&title.get()) } else { title.get() })}</h3>
+            <h3>{move || explained(session, &if place == Place::Block { without_block_name(&title.get()) } else { title.get() })}</h3>
             {(place != Place::Many).then(|| view! { <Legend figure hidden/> })}
             <div
                 class="chart" data-testid=format!("chart-{at}") node_ref=frame tabindex="0" role="slider"
@@ -131,7 +131,7 @@ pub(crate) fn FigureView(
 }
 
 /// A title without its leading block name.
-fn alone(title: &str) -> String {
+fn without_block_name(title: &str) -> String {
     let Some((_, rest)) = title.split_once(": ") else { return title.into() };
     let mut letters = rest.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())

@@ -97,7 +97,7 @@ fn experiment(session: Session, step: Step) -> AnyView {
 fn Task(session: Session, step: Step) -> impl IntoView {
     let is_done = Memo::new(move |_| session.guide.progress.with(|progress| progress.is_done(step)));
     let is_busy = Memo::new(move |_| session.is_busy_for(step));
-    let hindered = Memo::new(move |_| session.frame.with(|frame| step.hindered(frame)));
+    let obstacle = Memo::new(move |_| session.frame.with(|frame| step.obstacle(frame)));
     // A task of several presses says so.
     let is_one_of_several = matches!(step, Step::Traps | Step::Learned | Step::Regimes);
     let name = move || match is_busy.get() {
@@ -110,7 +110,7 @@ fn Task(session: Session, step: Step) -> impl IntoView {
             <h3>{l().to_do}</h3>
             <p>{step.texts().task}</p>
             <p class="act">
-                <Show when=move || step.can_be_done() && hindered.get().is_none()>
+                <Show when=move || step.can_be_done() && obstacle.get().is_none()>
                     <button
                         type="button" class="more" data-testid=format!("do-{step}") disabled=move || is_busy.get()
                         on:click=move |_| session.do_step(step)
@@ -118,7 +118,7 @@ fn Task(session: Session, step: Step) -> impl IntoView {
                         {name}
                     </button>
                 </Show>
-                <span class="note">{move || hindered.get()}</span>
+                <span class="note">{move || obstacle.get()}</span>
                 <span class="done" role="status" data-testid=format!("done-{step}")>
                     {move || is_done.get().then_some(l().done)}
                 </span>
