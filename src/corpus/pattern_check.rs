@@ -1,8 +1,9 @@
 //! Which regular expressions of a tokenizer are matched in bounded time and memory.
 //!
-//! The tokenizers' library matches plain expressions in time linear in what they match. Around look-aheads and possessive
-//! repetitions it goes back step by step, in time that may grow with every step that has a choice, and compiles what lies
-//! between them piece by piece. So they are supported in few places, which the tokenizers of all supported families keep to.
+//! The tokenizers' library matches plain expressions in time linear in what they match. Look-aheads and possessive
+//! repetitions make it backtrack, in time that may grow with every choice, and each stretch between them is compiled as
+//! a pattern of its own. So they are accepted only in the few places where the tokenizers of the supported families
+//! have them.
 
 use super::pattern_lexemes::{Lexeme, LexemeKind, Repetition, lexemes};
 
@@ -20,8 +21,8 @@ const MOST_ELEMENTS: usize = 64;
 const MOST_CHOICES: usize = 3;
 /// Alternatives of a group that is matched step by step.
 const MOST_WORDS: usize = 8;
-/// Expressions of published tokenizers that go on no further than a number or a run of line ends: every third digit from
-/// the right in SuperBPE and Command A, and line ends in Laguna.
+/// Patterns of published tokenizers whose backtracking ends with a number or a run of line ends: groups of three digits
+/// from the right in SuperBPE and Command A, line ends in Laguna.
 const KNOWN: [&str; 3] = [r"(?=(\d{3})+(?!\d))", r"\d{1,3}(?=(?:\d{3})*\b)", r"(?:\r?\n)+(?!\r?\n)"];
 
 /// Whether an expression is matched in bounded time and memory.

@@ -1,5 +1,5 @@
-//! Takes a regular expression apart, as far as two readers of it agree: the one that the tokenizers' library has, and
-//! `regex-syntax`.
+//! Splits a regular expression into lexemes, and refuses syntax that the tokenizers' library and `regex-syntax` parse
+//! differently.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! A model on the hub as a source of files, which are fetched before they are read unless stored already.
+//! A model on the hub as a source of files. A read first fetches what is not stored yet.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

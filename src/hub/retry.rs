@@ -57,7 +57,8 @@ impl RetryPolicy {
         Ok(Wait { seconds, why: format!("the connection broke ({why}), the download will continue") })
     }
 
-    /// The wait that the server asks for, or twice as long each time if it does not say or a browser may not read it.
+    /// The wait that the server requests. If it names none, or a browser may not read it, every wait is twice the one
+    /// before.
     ///
     /// # Errors
     /// It has been waited for long enough, or asks for more.

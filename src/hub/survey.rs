@@ -1,5 +1,5 @@
-//! Determines what a model on the hub is and what measuring it takes, from its listing, its configuration and its
-//! weight headers alone.
+//! Reads the listing, the configuration and the weight headers of a model on the hub, and derives its architecture and
+//! the cost of a measurement.
 
 use std::rc::Rc;
 

@@ -65,7 +65,7 @@ impl KeptLayers {
     /// The new `config.json`, given that of the whole model.
     ///
     /// # Errors
-    /// If the configuration cannot say of each layer that stays what it was, such as whether its attention is local.
+    /// If the configuration cannot describe every remaining layer as it was, such as which layers have local attention.
     pub fn config(&self, json: &str) -> Result<String> {
         let malformed = |why: String| Error::MalformedJson { file: "config.json".into(), why };
         let mut fields: Map<String, Value> =

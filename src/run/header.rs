@@ -14,7 +14,7 @@ use super::events::StageMeter;
 use super::inputs::Text;
 use super::tokenizer::tokenizer;
 
-/// Bytes up to which a text is read to its end, so that the report tells how many tokens it has.
+/// Texts up to this many bytes are read to the end, so that the report has their number of tokens.
 const READ_WHOLE: usize = 1 << 22;
 
 /// Reads a model's configuration, and refuses settings that do not fit it.

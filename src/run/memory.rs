@@ -11,10 +11,10 @@ const MEGABYTE: u64 = 1_000_000;
 /// Matrices of d_in × d_in and of d_out × d_out that one thread's solve holds at its peak, in addition to the sums:
 /// measured in Chromium, 4.5 of the first and 5.5 of the second.
 const SOLVE_MATRICES: f64 = 6.0;
-/// Copies of x and y of all rows that a trained measure holds: as captured, in units of the training, and on the
-/// device, which is the same memory on a CPU.
+/// Copies of x and y of all rows that a trained measure holds: the captured ones, those scaled for the training, and those on
+/// the device, which on a CPU are in the same memory.
 const COPIES: f64 = 3.0;
-/// Threads that share a solve: the headline fit and the remainder are computed beside each other.
+/// Threads that share a solve: the headline fit and the remainder are computed concurrently.
 const SOLVE_THREADS: usize = 2;
 
 /// The sums of second moments that exist at once.

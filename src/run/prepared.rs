@@ -225,7 +225,7 @@ pub(super) async fn load<B: Backend>(
     model::load(backend, config, weights, need_head, &|done, total| load.report(done, total)).await
 }
 
-/// Warns that the text for perplexity is longer than the rows that were asked for.
+/// Warns that the text for perplexity is longer than the requested rows.
 fn warn_of_cut(name: &str, windows: &TokenWindows, out: &Emitter) {
     let (used, available) = (windows.len(), windows.available());
     if used < available {

@@ -276,8 +276,8 @@ impl Moments {
     }
 }
 
-/// Zeros that are really written: pages that are read before they are written, as sums are, cost two page faults each,
-/// and the second one stalls all other threads.
+/// Zeros that are written explicitly. Sums read a page before they write it, which costs two page faults if the page is
+/// fresh, and the second one stalls all other threads.
 fn zeros(len: usize) -> Vec<f64> {
     let mut zeros = vec![0.0; len];
     parallel::for_chunks(&mut zeros, 1 << 16, |_, part| part.fill(0.0));

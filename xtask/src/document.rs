@@ -111,8 +111,8 @@ fn fine_tuned(recorded: &[Recorded<'_>]) -> String {
     text
 }
 
-/// Linearity of layers and networks of a model and of others, which are given in words; the changes from the first to
-/// each of them, and the sentence for layers that became less linear, or the one for others.
+/// Compares the linearity of layers and networks of the `first` model with the `others`, each with its description. The
+/// first of `sentences` is for layers that became less linear, the second for all other changes.
 fn compared(first: &Recorded<'_>, others: &[(String, &Recorded<'_>)], sentences: [&str; 2]) -> String {
     let curves = [
         ("layer linearity", Field::Linearity),

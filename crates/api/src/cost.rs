@@ -249,7 +249,8 @@ impl Workload {
         MeasureCost { seconds: controls * (report.seconds.of_rows() + report.seconds.solve), ..MeasureCost::default() }
     }
 
-    /// The map of every block twice, its network, and the probes that are trained beside, always on the CPU.
+    /// Healing trains the map of every block twice, its network, and its probes if they are measured too, always on the
+    /// CPU.
     fn heal(&self, report: &Report, training: &Training) -> MeasureCost {
         let asks = |measure| report.ordered.as_ref().is_some_and(|ordered| ordered.measures.contains(&measure));
         let count = |measure, names: &[&str]| if asks(measure) && asks(Measure::Heal) { names.len() } else { 0 };

@@ -86,8 +86,8 @@ impl<B: Backend> GramBench<'_, B> {
         Ok(())
     }
 
-    /// Milliseconds of every kind of pass, interleaved so that other load slows all: without second moments, with exact
-    /// ones in a usual and in the last fold, with fast ones in both.
+    /// Milliseconds of every kind of pass, interleaved so that other load slows down all of them: without second
+    /// moments; with exact ones, for a usual fold and for the last one; with fast ones, for both.
     async fn round(&self, exact: &mut [B::Gram], fast: &mut [B::Gram]) -> Result<[f64; 5]> {
         Ok([
             self.forward_ms().await?,

@@ -147,7 +147,7 @@ fn checked_outcome(target: &Target, outcome: Result<(), Refusal>) -> Result<bool
 fn prepare() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |what| {
-        // A panic of another thread, such as that of a test that fails beside it, is none of the execution.
+        // A panic of another thread, such as that of another failing test, does not count for the execution.
         if !own::is_own() {
             return usual(what);
         }

@@ -155,7 +155,8 @@ fn agreement_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) -> 
     (pairs >= 2).then(|| fill(t().compare_agreement, &gaps.map(|(name, value)| (name, value.as_str()))))
 }
 
-/// At which places two lines differ by more than the held-out windows explain; `None` where they have other windows.
+/// A sentence that lists the places at which two lines differ by more than the held-out windows explain; `None` if they
+/// were measured on different windows.
 fn difference_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) -> Option<String> {
     let count = first.summary.curve(quantity).len();
     let of = |at| Some((at, first.summary.difference(&other.summary, quantity, at)?));

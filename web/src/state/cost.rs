@@ -23,8 +23,8 @@ pub fn seconds(measure: Measure, report: &Report, block: Option<usize>) -> Optio
     Some(repeated + cost::estimate(&one_block, measure, &Training::default())?.seconds)
 }
 
-/// The estimated duration of a measurement, from a report of the same model and whether it was measured here; without
-/// one, the multiple of the default rows if they are many.
+/// The estimated duration of a measurement. `known` is a report of the same model, and whether it was measured here.
+/// Without one, the sentence compares the number of rows with the default if it is much larger.
 pub fn of_order(rows: usize, measures: &BTreeSet<Measure>, known: Option<(&Report, bool)>) -> Option<String> {
     let usual = Protocol::default().rows;
     match known.and_then(|(report, is_here)| Some((duration(all(report, rows, measures)?), is_here))) {

@@ -1,9 +1,9 @@
-//! Errors as they are told of captured rows, which have neither model nor text.
+//! Errors in the words for captured rows, which have neither model nor text.
 
 use super::Error;
 
 impl Error {
-    /// The same where there is no model and no text, but rows that were captured elsewhere.
+    /// The error for captured rows, in which nothing refers to a model or a text.
     #[must_use]
     pub fn of_rows(self) -> Self {
         match self {

@@ -116,8 +116,8 @@ impl Work {
         device.ms(kernel, self.size, self.repetitions).await
     }
 
-    /// The same, where a long time counts only if it is repeated: once, it may be a pause of the browser, or of a driver
-    /// that still compiles the kernel.
+    /// Like [`Self::ms`], but a long time is measured again and the shorter one counts: the browser may have paused, or
+    /// the driver may have compiled the kernel.
     async fn steady_ms<T: Timed>(self, device: &T, kernel: usize, wait: Latency) -> Result<f64> {
         let ms = self.ms(device, kernel).await?;
         let is_steady = wait.is_coarse() || ms < wait.ms + ENOUGH_MS;

@@ -1,5 +1,5 @@
-//! Waiting for the device and reading back. A wait is for a point in the stream of submissions, so that the device goes
-//! on with later ones.
+//! Waiting for the device and reading back. A wait ends when one submission is finished; the device meanwhile works on
+//! later ones.
 
 use futures::channel::oneshot;
 

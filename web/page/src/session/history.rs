@@ -58,8 +58,8 @@ impl Session {
         }
     }
 
-    /// Once the list is read, shows the result of before a reload, or what an unfinished measurement had reached, unless
-    /// something else is shown by then.
+    /// Once the list is read, shows the result that was open before a reload, or the partial result of an unfinished
+    /// measurement, unless something else is shown by then.
     fn show_last(self) {
         let last = shown();
         Effect::new(move |is_done: Option<bool>| {
@@ -312,8 +312,8 @@ impl Session {
         Some(exported(&results))
     }
 
-    /// Passes on the run in which an unfinished measurement resumes, and its order if that is known. It goes on in the entry
-    /// that holds what the measurement had reached, and keeps what is there.
+    /// Passes on the run in which an unfinished measurement resumes, and its order if that is known. The run continues
+    /// in the history entry of its partial result and keeps that result.
     pub(super) fn with_begun(self, number: u32, result: &str, action: impl FnOnce(Run, Option<Order>) + 'static) {
         let (id, store) = (result.to_owned(), self.history.store.get_untracked());
         spawn_local(async move {

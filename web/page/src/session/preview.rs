@@ -1,4 +1,4 @@
-//! The preview: when the choice changes, the engine is asked what it would amount to, and the answer is kept.
+//! The preview: when the choice changes, the page requests its size and cost from the engine and keeps the answer.
 
 use gloo_timers::callback::Timeout;
 use leptos::prelude::*;
@@ -10,7 +10,7 @@ use straightedge_web::state::run::Run;
 
 use super::state::{Preview, Session};
 
-/// Milliseconds without a change before the engine is asked, because the user may be typing.
+/// Milliseconds without a change before the request is sent, because the user may be typing.
 const CALM: u32 = 400;
 
 impl Preview {
@@ -79,8 +79,8 @@ impl Session {
         }
     }
 
-    /// Clears the preview until the choice changes: asked again at once, the engine would download and store what the
-    /// user has just deleted.
+    /// Clears the preview until the choice changes. A new request would download and store again what the user has just
+    /// deleted.
     fn forget_preview(self) {
         self.cancel_preview();
         let index = self.index.get_untracked().unwrap_or_default();

@@ -18,8 +18,8 @@ use super::browser::announce;
 use super::state::Session;
 
 impl Session {
-    /// Measures what is chosen; with published values shown, their model, and with a recording of what is chosen, in
-    /// comparison with that.
+    /// Measures the chosen model, or, if published values are shown, the model of these. A recording of the same
+    /// measurement becomes the overlay.
     pub(crate) fn measure_shown(self) {
         // Texts show nothing of a measurement.
         if self.view.get_untracked() == View::Continuation {

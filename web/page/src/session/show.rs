@@ -87,8 +87,8 @@ impl Session {
     }
 }
 
-/// Sets a signal whose readers come and go, such as rows of a table, and forgets them. Leptos keeps an entry for every
-/// reader that ever was; those that still exist are told of the value, read it and are entered again.
+/// Sets a signal and clears its subscribers, which come and go, such as rows of a table. Leptos keeps an entry for
+/// every subscriber that ever existed; those that still exist read the new value and so subscribe again.
 fn set_and_forget_readers<T: Send + Sync + 'static>(signal: RwSignal<T>, value: T) {
     signal.set(value);
     signal.clear_subscribers();

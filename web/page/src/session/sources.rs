@@ -71,8 +71,8 @@ impl Session {
         });
     }
 
-    /// The bundled model whose recording is the overlay, if it is not the chosen one, whose recording is always the
-    /// overlay when it is measured.
+    /// The bundled model whose recording is the overlay; `None` for the chosen model, whose recording always becomes
+    /// the overlay of its measurement.
     pub(crate) fn overlaid_recording(self, at: usize) -> Option<String> {
         let id = self.kept.with(|kept| {
             let kept = kept.get(at).filter(|kept| kept.origin.is_none())?;

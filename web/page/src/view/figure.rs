@@ -32,8 +32,8 @@ pub(crate) enum Place {
     Continuation,
 }
 
-/// One figure; `at` is its number within the view. `point` receives the highlighted mark. `marked` is a
-/// mark of the first series to highlight and bring into view, and its call says that this was done.
+/// One figure; `at` is its number within the view. `point` receives the highlighted mark. `marked` is a mark of the
+/// first series to highlight and scroll into view; the figure calls it once that is done.
 #[component]
 pub(crate) fn FigureView(
     session: Session,

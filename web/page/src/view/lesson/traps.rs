@@ -53,7 +53,8 @@ pub(super) fn Example(session: Session) -> impl IntoView {
     }
 }
 
-/// The explanation of the open trap, which stands with the step’s text where that has a column of its own.
+/// The explanation of the open trap. If the step’s text has a column of its own, the explanation is part of that
+/// column.
 #[component]
 pub(super) fn About(session: Session) -> impl IntoView {
     let open = Memo::new(move |_| session.guide.bench.with(|bench| bench.traps.open));
