@@ -66,7 +66,7 @@ impl<B: Backend> Baseline<'_, B> {
         for training in BaselineTraining::ALL {
             let optimiser = optimiser(training, rate, steps);
             let setup = TrainingSetup { training, optimiser, rows: &rows, table: &table, heldout: &heldout };
-            let curve = self.train(solved, &setup).await?;
+            let curve = self.train_one(solved, &setup).await?;
             solved.report.curves.insert(training.name().into(), curve);
             self.done += steps;
         }
@@ -77,7 +77,7 @@ impl<B: Backend> Baseline<'_, B> {
     }
 
     /// One training, with the held-out R² along it.
-    async fn train(&self, block: &SolvedBlock<B::Tensor>, setup: &TrainingSetup<'_, B>) -> Result<Vec<CurvePoint>> {
+    async fn train_one(&self, block: &SolvedBlock<B::Tensor>, setup: &TrainingSetup<'_, B>) -> Result<Vec<CurvePoint>> {
         let Pass { backend, job, out, .. } = *self.pass;
         let TrainingSetup { training, optimiser, rows, table, heldout } = *setup;
         let (index, steps) = (block.report.block, job.training.baseline_steps);

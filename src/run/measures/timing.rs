@@ -107,7 +107,8 @@ mod tests {
     #[test]
     fn a_row_takes_its_share_of_the_shortest_run_without_what_asking_takes() {
         for exponent in [-20, -9, -1] {
-            let (found, expected) = (microseconds(2f64.powi(exponent)).expect("a time"), 2f64.powi(exponent) / 4.0 * 1e6);
+            let (found, expected) =
+                (microseconds(2f64.powi(exponent)).expect("a time"), 2f64.powi(exponent) / 4.0 * 1e6);
             assert!((found - expected).abs() <= 1e-12 * expected, "{found} µs where {expected} are spent");
         }
         assert_eq!(microseconds(0.0), None, "no difference");

@@ -288,8 +288,8 @@ mod tests {
             "The linear maps of this model are measured first; this happens only once: Measuring rows"
         );
         assert_eq!(status(&received(&[progress(Stage::Load)])), "Loading weights");
-        let line: Vec<String> = (1..4).map(|n| status(&received(&events()[..n]))).collect();
-        assert!(line.iter().all(|line| *line == line[0]), "{line:?}");
+        let lines: Vec<String> = (1..4).map(|n| status(&received(&events()[..n]))).collect();
+        assert!(lines.iter().all(|line| *line == lines[0]), "{lines:?}");
     }
 
     #[test]
