@@ -2,8 +2,8 @@
 //
 // Everything but the one f32 subtraction is integer arithmetic on the bits, so that every device computes the same q;
 // src/backend/gpu/quantise.rs is the CPU implementation. Rounding is half away from zero; denormals count as 0.
-// `outside` flags the rows outside the scale, `quantise` writes the digits of all others for the Gram kernels and sums
-// every block of rows by column, `columns` adds these sums up.
+// `mark_outliers` flags the rows outside the scale, `quantise` writes the digits of all others for the Gram kernels and sums
+// every block of rows by column, `sum_columns` adds these sums up.
 
 struct Params {
     rows: u32,
@@ -87,7 +87,7 @@ fn field(bits: vec4<u32>) -> vec4<i32> {
 }
 
 // Whether values are too large or not finite.
-fn is_outside(x: vec4<u32>, scale: Scale) -> vec4<bool> {
+fn is_outlier(x: vec4<u32>, scale: Scale) -> vec4<bool> {
     let limit = (bitcast<u32>(scale.exponent + 126) << 23u) | TOO_LARGE;
     let size = shifted(x, scale) & vec4<u32>(~SIGN);
     let is_no_number = (x & vec4<u32>(EXPONENT)) == vec4<u32>(EXPONENT);
@@ -108,7 +108,7 @@ fn quantised(x: vec4<u32>, scale: Scale) -> vec4<i32> {
 }
 
 @compute @workgroup_size(WORKGROUP)
-fn outside(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
+fn mark_outliers(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
     let col = id.x;
     if col >= params.cols {
         return;
@@ -116,7 +116,7 @@ fn outside(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups
     let scale = scales[col];
     for (var group = id.y; group < groups(); group += workgroups.y) {
         let row = 4u * group;
-        let found = is_outside(fetch(row, col), scale) & !is_skipped(row);
+        let found = is_outlier(fetch(row, col), scale) & !is_skipped(row);
         if any(found) {
             for (var i = 0u; i < 4u; i++) {
                 if found[i] {
@@ -247,7 +247,7 @@ fn quantise(@builtin(global_invocation_id) id: vec3<u32>) {
 }
 
 @compute @workgroup_size(WORKGROUP)
-fn columns(@builtin(global_invocation_id) id: vec3<u32>) {
+fn sum_columns(@builtin(global_invocation_id) id: vec3<u32>) {
     let col = id.x;
     if col >= params.cols {
         return;

@@ -153,7 +153,7 @@ impl<'a, B: Backend> Layers<'a, B> {
         Ok(BlockOutput { x, y, rest, next })
     }
 
-    /// The residual stream after a block whose network, or which as a whole, is replaced by `part`.
+    /// The residual stream after a block, if `part` replaces its network or the whole block.
     pub fn pass_replaced(
         &self,
         part: &Replaced<B::Tensor>,

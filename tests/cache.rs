@@ -269,13 +269,13 @@ fn a_verified_file_that_was_damaged_since_is_given_up_once_it_makes_no_sense() {
     file.set_modified(changed).expect("the same time");
     let later = scene.program();
     assert!(later.files.is_verified(WEIGHTS), "by size and time nothing has happened");
-    block_on(later.files.doubt(WEIGHTS)).expect("it is compared");
+    block_on(later.files.report_damaged(WEIGHTS)).expect("it is compared");
     assert!(!path.exists(), "and deleted");
     let again = scene.program();
     block_on(again.fetch()).expect("fetched again");
     scene.assert_read(&again);
     // An intact one that makes no sense stays.
-    block_on(again.files.doubt(WEIGHTS)).expect("it is compared");
+    block_on(again.files.report_damaged(WEIGHTS)).expect("it is compared");
     assert!(path.exists());
 }
 

@@ -16,7 +16,7 @@ use straightedge::backend::cpu::CpuBackend;
 use straightedge::backend::gpu::Memory;
 use straightedge::continuation::{Continuation, Step};
 use straightedge::corpus::Tokenizer;
-use straightedge::corpus::synthetic::Made;
+use straightedge::corpus::synthetic::SyntheticText;
 use straightedge::error::Error;
 use straightedge::event::{Event, MapDump, Stage};
 use straightedge::forward::{Forward, ignore};
@@ -45,16 +45,23 @@ fn job(backend: BackendChoice, blocks: &[usize]) -> Job {
 }
 
 fn tales() -> Text {
-    Text::Plain(Made::for_measurement("tales:1").expect("a domain").expect("a seed").text_for_rows(1280).into_bytes())
+    Text::Plain(
+        SyntheticText::for_measurement("tales:1").expect("a domain").expect("a seed").text_for_rows(1280).into_bytes(),
+    )
 }
 
-fn asked(tokens: usize) -> Continuation {
+fn settings(tokens: usize) -> Continuation {
     Continuation { tokens, ..Continuation::new(PROMPT) }
 }
 
 /// A continuation's transcript, and its stages.
-fn go(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: MapSource) -> Result<(Transcript, Vec<Stage>), Error> {
-    let events: Vec<Event> = block_on(continuation(job, asked, files, maps).collect());
+fn continued(
+    job: Job,
+    settings: Continuation,
+    files: Rc<dyn Files>,
+    maps: MapSource,
+) -> Result<(Transcript, Vec<Stage>), Error> {
+    let events: Vec<Event> = block_on(continuation(job, settings, files, maps).collect());
     let (mut transcript, mut stages) = (Transcript::default(), Vec::new());
     for event in &events {
         transcript.record(event);
@@ -125,7 +132,7 @@ fn every_step_is_that_of_the_original_and_of_the_exported_linear_model() {
     let job = job(BackendChoice::Cpu, &[1, 3, 4]);
     let linear = exported(&folder, &maps(job.clone(), files(&folder), tales()));
     let (transcript, stages) =
-        go(job, asked(12), files(&folder), MapSource::measured(tales())).expect("a continuation");
+        continued(job, settings(12), files(&folder), MapSource::measured(tales())).expect("a continuation");
     assert!(stages.contains(&Stage::Measure) && stages.contains(&Stage::Continue), "{stages:?}");
     assert_eq!(transcript.steps.len(), 12);
     assert!(transcript.parting().is_some(), "three linear blocks of six say something else: {:?}", transcript.text());
@@ -182,12 +189,12 @@ fn check_candidates(step: &Step, p: &[f64], q: &[f64], own: Option<&[f64]>) {
 
 #[test]
 fn without_linear_blocks_nothing_differs_and_nothing_is_measured() {
-    let drawn = |seed| Continuation { temperature: 1.0, seed, ..asked(15) };
+    let drawn = |seed| Continuation { temperature: 1.0, seed, ..settings(15) };
     let mut texts = Vec::new();
-    for asked in [asked(15), drawn(5), drawn(5), drawn(6)] {
+    for settings in [settings(15), drawn(5), drawn(5), drawn(6)] {
         let job = job(BackendChoice::Cpu, &[]);
         let empty = MapSource::measured(Text::Plain(Vec::new()));
-        let (transcript, stages) = go(job, asked, files(&web("demo-neox")), empty).expect("a continuation");
+        let (transcript, stages) = continued(job, settings, files(&web("demo-neox")), empty).expect("a continuation");
         assert!(!stages.contains(&Stage::Measure) && !stages.contains(&Stage::Tokenize), "{stages:?}");
         assert_eq!((transcript.steps.len(), transcript.parting(), transcript.mean_kl()), (15, None, Some(0.0)));
         let ppl = transcript.opening.as_ref().expect("an opening").ppl;
@@ -202,9 +209,10 @@ fn an_affine_block_made_linear_is_the_same_model() {
     let folder = web("calibration");
     let text = || Text::Plain(fs::read(folder.join("text.txt")).expect("a text"));
     let run = |blocks: &[usize]| {
-        let asked = Continuation { prompt: "Straightedge".into(), ..asked(12) };
-        let (transcript, _) = go(job(BackendChoice::Cpu, blocks), asked, files(&folder), MapSource::measured(text()))
-            .expect("a continuation");
+        let settings = Continuation { prompt: "Straightedge".into(), ..settings(12) };
+        let (transcript, _) =
+            continued(job(BackendChoice::Cpu, blocks), settings, files(&folder), MapSource::measured(text()))
+                .expect("a continuation");
         transcript
     };
     let affine = run(&[0]);
@@ -220,7 +228,7 @@ fn maps_that_were_kept_are_not_measured_again() {
     let (folder, kept) = (web("demo-llama"), Rc::new(RefCell::new(MapCache::default())));
     let run = |blocks: &[usize]| {
         let source = MapSource::Measured { text: tales(), workers: Workers::default(), kept: Some(kept.clone()) };
-        let events = continuation(job(BackendChoice::Cpu, blocks), asked(6), files(&folder), source);
+        let events = continuation(job(BackendChoice::Cpu, blocks), settings(6), files(&folder), source);
         let events: Vec<Event> = block_on(events.inspect(|event| kept.borrow_mut().receive(event)).collect());
         let has = |stage| events.iter().any(|event| matches!(event, Event::Progress(p) if p.stage == stage));
         let mut transcript = Transcript::default();
@@ -234,8 +242,9 @@ fn maps_that_were_kept_are_not_measured_again() {
     assert_eq!(first.measured, again.measured);
     let (is_measured, other) = run(&[0, 5]);
     assert!(!is_measured, "all blocks were measured, for later");
-    let alone =
-        go(job(BackendChoice::Cpu, &[0, 5]), asked(6), files(&folder), MapSource::measured(tales())).expect("one").0;
+    let alone = continued(job(BackendChoice::Cpu, &[0, 5]), settings(6), files(&folder), MapSource::measured(tales()))
+        .expect("one")
+        .0;
     assert_eq!(other.steps, alone.steps);
 }
 
@@ -247,7 +256,9 @@ fn both_backends_go_on_alike_and_a_cancelled_one_leaves_no_device_memory() {
     let folder = common::fixture("tiny-llama");
     let text = || Text::Plain(fs::read(common::encyclopedia()).expect("a text"));
     let run = |backend| {
-        go(job(backend, &[1, 2]), asked(4), files(&folder), MapSource::measured(text())).expect("a continuation").0
+        continued(job(backend, &[1, 2]), settings(4), files(&folder), MapSource::measured(text()))
+            .expect("a continuation")
+            .0
     };
     let (cpu, gpu) = (run(BackendChoice::Cpu), run(BackendChoice::Gpu));
     assert_eq!(gpu.opening.as_ref().expect("an opening").device.backend, "gpu");
@@ -259,7 +270,7 @@ fn both_backends_go_on_alike_and_a_cancelled_one_leaves_no_device_memory() {
     let before = Memory::now().allocated;
     block_on(async {
         let mut events =
-            continuation(job(BackendChoice::Gpu, &[1, 2]), asked(40), files(&folder), MapSource::measured(text()));
+            continuation(job(BackendChoice::Gpu, &[1, 2]), settings(40), files(&folder), MapSource::measured(text()));
         while let Some(event) = events.next().await {
             assert!(!matches!(event, Event::Finished(_) | Event::Failed(_)), "{event:?}");
             if matches!(&event, Event::Step(step) if step.step == 1) {
@@ -281,9 +292,10 @@ fn a_full_context_ends_with_a_sentence_and_a_prompt_beyond_it_is_refused() {
     let prompt = |tokens: usize| {
         let prompt = tokenizer.decode(&ids[..tokens]).expect("a text");
         let found = block_on(tokenizer.encode("text", prompt.as_bytes())).expect("ids").len();
-        (Continuation { prompt, ..asked(40) }, found)
+        (Continuation { prompt, ..settings(40) }, found)
     };
-    let run = |asked| go(job(BackendChoice::Cpu, &[]), asked, files(&folder), MapSource::Given(Vec::new()));
+    let run =
+        |settings| continued(job(BackendChoice::Cpu, &[]), settings, files(&folder), MapSource::Given(Vec::new()));
     let (nearly_full, tokens) = prompt(126);
     let (transcript, _) = run(nearly_full).expect("a continuation");
     assert_eq!(transcript.steps.len(), 128 - tokens + 1);
@@ -309,8 +321,8 @@ fn what_cannot_be_continued_is_refused_by_name() {
     let folder = web("demo-gpt2");
     let given = || MapSource::Given(Vec::new());
     let run = |blocks: &[usize], prompt: &str, files: Rc<dyn Files>, maps| {
-        let asked = Continuation { prompt: prompt.into(), ..asked(3) };
-        go(job(BackendChoice::Cpu, blocks), asked, files, maps)
+        let settings = Continuation { prompt: prompt.into(), ..settings(3) };
+        continued(job(BackendChoice::Cpu, blocks), settings, files, maps)
     };
     assert_refused(run(&[], "", files(&folder), given()), "--prompt", "nothing");
     assert_refused(run(&[6], PROMPT, files(&folder), MapSource::measured(tales())), "--blocks", "0 to 5");
@@ -336,7 +348,7 @@ fn logits_that_are_not_finite_are_an_error_and_no_token() {
         // Beyond f32.
         mean_y: vec![1e300; 128],
     };
-    let found = go(job(BackendChoice::Cpu, &[3]), asked(3), files(&folder), MapSource::Given(vec![map]));
+    let found = continued(job(BackendChoice::Cpu, &[3]), settings(3), files(&folder), MapSource::Given(vec![map]));
     assert!(
         matches!(&found, Err(Error::NonFiniteLogits { what, tokens }) if what.contains("linear") && *tokens > 0),
         "{found:?}"

@@ -11,7 +11,7 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 use straightedge::bundled::{Bundled, DefaultText};
 use straightedge::corpus::Tokenizer;
-use straightedge::corpus::synthetic::Made;
+use straightedge::corpus::synthetic::SyntheticText;
 use straightedge::event::{Event, Recorder};
 use straightedge::job::{BackendChoice, Job};
 use straightedge::report::Report;
@@ -43,8 +43,8 @@ fn recorded(name: &str) -> Report {
 fn text(bundled: &Bundled, report: &Report) -> String {
     let DefaultText::Corpus(corpus) = &bundled.text else { panic!("{} has no made text", bundled.name) };
     assert_eq!(report.corpus.id, *corpus);
-    let made = Made::for_measurement(corpus).expect("a domain").expect("a seed for measurement");
-    made.text_for_rows(report.protocol.windows * report.protocol.seq_len)
+    let synthetic = SyntheticText::for_measurement(corpus).expect("a domain").expect("a seed for measurement");
+    synthetic.text_for_rows(report.protocol.windows * report.protocol.seq_len)
 }
 
 fn measured(bundled: &Bundled, recorded: &Report, backend: BackendChoice) -> Report {

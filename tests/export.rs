@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::synthetic::{self, Made};
+use common::synthetic::{self, TestTensor};
 use common::{encyclopedia, fixture, tales};
 use futures::executor::block_on;
 use half::bf16;
@@ -416,12 +416,12 @@ fn mistral_and_qwen2_become_llama() {
 
 /// Adds nonzero biases to queries, keys and values.
 fn add_attention_biases(file: &Path) {
-    let mut all: Vec<Made> =
-        tensors(file).into_iter().map(|(name, (_, shape, bytes))| Made { name, dtype: "F32", shape, bytes }).collect();
-    let projections = |tensor: &&Made| ["q_proj", "k_proj", "v_proj"].iter().any(|part| tensor.name.contains(part));
-    let biases: Vec<Made> = all
+    let in_f32 = |(name, (_, shape, bytes))| TestTensor { name, dtype: "F32", shape, bytes };
+    let mut all: Vec<TestTensor> = tensors(file).into_iter().map(in_f32).collect();
+    let is_qkv = |tensor: &&TestTensor| ["q_proj", "k_proj", "v_proj"].iter().any(|part| tensor.name.contains(part));
+    let biases: Vec<TestTensor> = all
         .iter()
-        .filter(projections)
+        .filter(is_qkv)
         .map(|weight| {
             let values: Vec<f32> = (0..weight.shape[0]).map(|i| ((i * 7 + 3) % 11) as f32 / 10.0 - 0.5).collect();
             synthetic::f32s(&weight.name.replace("weight", "bias"), &[values.len()], &values)
@@ -432,11 +432,11 @@ fn add_attention_biases(file: &Path) {
 }
 
 /// tiny-gpt2 in two shards of BF16, and all tensors of both.
-fn sharded(test: &str) -> (Case, Vec<Made>) {
+fn sharded(test: &str) -> (Case, Vec<TestTensor>) {
     let mut case = Case::new(test, "");
     case.model = remade(&case, "tiny-gpt2", |config| config["dtype"] = json!("bfloat16"));
     let whole = case.model.join("model.safetensors");
-    let halves: Vec<Made> =
+    let halves: Vec<TestTensor> =
         tensors(&whole).into_iter().map(|(name, (_, shape, bytes))| halved(name, shape, &bytes)).collect();
     let (first, second) = halves.split_at(halves.len() / 2);
     let mut map = serde_json::Map::new();
@@ -461,9 +461,9 @@ fn shards_in_bf16_become_one_file_with_the_rest_as_it_was() {
     check_folder("bf16 shards", &case, &report, 1, "cpu");
 }
 
-fn halved(name: String, shape: Vec<usize>, bytes: &[u8]) -> Made {
+fn halved(name: String, shape: Vec<usize>, bytes: &[u8]) -> TestTensor {
     let halve = |bytes: &[u8; 4]| bf16::from_f32(f32::from_le_bytes(*bytes)).to_le_bytes();
-    Made { name, dtype: "BF16", shape, bytes: bytes.as_chunks().0.iter().flat_map(halve).collect() }
+    TestTensor { name, dtype: "BF16", shape, bytes: bytes.as_chunks().0.iter().flat_map(halve).collect() }
 }
 
 #[test]

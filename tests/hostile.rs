@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use std::rc::Rc;
 
 use common::fixture;
-use common::synthetic::{Made, f32s, file, open, safetensors, single};
+use common::synthetic::{TestTensor, f32s, file, open, safetensors, single};
 use futures::executor::block_on;
 use futures::future::LocalBoxFuture;
 use half::{bf16, f16};
@@ -36,9 +36,9 @@ fn an_honest_file_is_read_tensor_by_tensor() {
     let brains: Vec<u8> = [1.5f32, -2.0].iter().flat_map(|&value| bf16::from_f32(value).to_le_bytes()).collect();
     let bytes = safetensors(&[
         f32s("a", &[2, 1], &[0.25, -3.0]),
-        Made { name: "b".into(), dtype: "F16", shape: vec![2], bytes: halves },
-        Made { name: "c".into(), dtype: "BF16", shape: vec![1, 2], bytes: brains },
-        Made { name: "mask".into(), dtype: "U8", shape: vec![3], bytes: vec![1, 0, 1] },
+        TestTensor { name: "b".into(), dtype: "F16", shape: vec![2], bytes: halves },
+        TestTensor { name: "c".into(), dtype: "BF16", shape: vec![1, 2], bytes: brains },
+        TestTensor { name: "mask".into(), dtype: "U8", shape: vec![3], bytes: vec![1, 0, 1] },
         f32s("d", &[], &[7.0]),
         f32s("e", &[0, 5], &[]),
     ]);
@@ -160,14 +160,14 @@ fn what_is_not_a_finite_float_is_refused_by_tensor_and_element() {
         ("BF16", [bf16::ONE, bf16::INFINITY].iter().flat_map(|value| value.to_le_bytes()).collect()),
     ];
     for (dtype, bytes) in bits {
-        let made = Made { name: "a".into(), dtype, shape: vec![1, 2], bytes };
-        let weights = open(single(safetensors(&[made]))).expect("only its values are wrong");
+        let tensor = TestTensor { name: "a".into(), dtype, shape: vec![1, 2], bytes };
+        let weights = open(single(safetensors(&[tensor]))).expect("only its values are wrong");
         let expected = Error::NonFiniteTensor { tensor: "a".into(), index: 1 };
         assert_eq!(block_on(weights.tensor("a", &[1, 2])), Err(expected), "{dtype}");
     }
     for (dtype, size) in [("I64", 8), ("F64", 8), ("U8", 1), ("BOOL", 1), ("F8_E4M3", 1)] {
-        let made = Made { name: "a".into(), dtype, shape: vec![2], bytes: vec![0; 2 * size] };
-        let weights = open(single(safetensors(&[made]))).expect("a valid file");
+        let tensor = TestTensor { name: "a".into(), dtype, shape: vec![2], bytes: vec![0; 2 * size] };
+        let weights = open(single(safetensors(&[tensor]))).expect("a valid file");
         let expected = Error::TensorDtype { tensor: "a".into(), dtype: dtype.into() };
         assert_eq!(block_on(weights.tensor("a", &[2])), Err(expected));
         assert_eq!(weights.dtype(), None);
@@ -256,7 +256,7 @@ fn a_folder_gives_its_own_files_and_no_others() {
 fn rows_of_a_file_are_read_by_range() {
     let x = f32s("x", &[3, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let y = f32s("y", &[3, 1], &[7.0, 8.0, f32::NAN]);
-    let open_rows = |tensors: &[Made]| {
+    let open_rows = |tensors: &[TestTensor]| {
         let files = Rc::new(MemoryFiles::default().with("rows.safetensors", safetensors(tensors)));
         block_on(RowsFile::open(files, "rows.safetensors"))
     };
@@ -266,7 +266,7 @@ fn rows_of_a_file_are_read_by_range() {
     assert_eq!(block_on(rows.y(0..2)), Ok(vec![7.0, 8.0]));
     assert_eq!(block_on(rows.y(1..3)), Err(Error::NonFiniteRow { tensor: "y".into(), row: 2 }));
     assert!(block_on(rows.x(2..4)).is_err());
-    let cases: [&[Made]; 5] = [
+    let cases: [&[TestTensor]; 5] = [
         std::slice::from_ref(&x),
         std::slice::from_ref(&y),
         &[x.clone(), f32s("y", &[2, 1], &[7.0, 8.0])],
@@ -334,7 +334,7 @@ fn a_pointer_of_git_in_place_of_any_file_is_told_as_one() {
 fn captured_rows_of_another_form_are_told_of_as_rows() {
     let folder = copy("rows");
     let x = f32s("x", &[320, 2], &[0.5; 640]);
-    let doubles = Made { name: "y".into(), dtype: "F64", shape: vec![320, 2], bytes: vec![0; 640 * 8] };
+    let doubles = TestTensor { name: "y".into(), dtype: "F64", shape: vec![320, 2], bytes: vec![0; 640 * 8] };
     let good = [x.clone(), f32s("y", &[320, 2], &[1.0; 640])];
     type Case<'c> = (&'c str, Vec<u8>, &'c [&'c str], &'c [&'c str]);
     let cases: [Case<'_>; 5] = [

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::fs;
 
 use common::fixture;
-use common::synthetic::{Made, open, safetensors, single};
+use common::synthetic::{TestTensor, open, safetensors, single};
 use futures::executor::block_on;
 use half::{bf16, f16};
 use serde_json::Value;
@@ -22,19 +22,19 @@ fn config(model: &str) -> Value {
 }
 
 /// All tensors of a reference model.
-fn tensors(model: &str) -> Vec<Made> {
+fn tensors(model: &str) -> Vec<TestTensor> {
     let bytes = fs::read(fixture(model).join("model.safetensors")).expect(model);
     let file = safetensors::SafeTensors::deserialize(&bytes).expect(model);
-    let made = |(name, view): (String, safetensors::tensor::TensorView<'_>)| {
+    let tensor = |(name, view): (String, safetensors::tensor::TensorView<'_>)| {
         assert_eq!(view.dtype(), safetensors::Dtype::F32);
-        Made { name, dtype: "F32", shape: view.shape().to_vec(), bytes: view.data().to_vec() }
+        TestTensor { name, dtype: "F32", shape: view.shape().to_vec(), bytes: view.data().to_vec() }
     };
-    file.tensors().into_iter().map(made).collect()
+    file.tensors().into_iter().map(tensor).collect()
 }
 
 type CpuModel = Model<<CpuBackend as Backend>::Tensor>;
 
-fn load_made(config: &Value, tensors: &[Made], need_head: bool) -> Result<CpuModel, Error> {
+fn load_synthetic(config: &Value, tensors: &[TestTensor], need_head: bool) -> Result<CpuModel, Error> {
     let config = ModelConfig::from_json(&config.to_string())?;
     let weights = open(single(safetensors(tensors)))?;
     let heard = RefCell::new(Vec::new());
@@ -82,10 +82,10 @@ fn values(model: &CpuModel) -> Vec<f32> {
 fn every_tensor_that_a_model_needs_is_missed_by_name() {
     for model in MODELS {
         let (config, whole) = (config(model), tensors(model));
-        load_made(&config, &whole, true).expect(model);
+        load_synthetic(&config, &whole, true).expect(model);
         for left_out in whole.iter().filter(|tensor| !tensor.name.starts_with("pooler")) {
-            let rest: Vec<Made> = whole.iter().filter(|tensor| tensor.name != left_out.name).cloned().collect();
-            let found = load_made(&config, &rest, true).map(|_| "accepted");
+            let rest: Vec<TestTensor> = whole.iter().filter(|tensor| tensor.name != left_out.name).cloned().collect();
+            let found = load_synthetic(&config, &rest, true).map(|_| "accepted");
             match found {
                 Err(Error::MissingTensor { tensor }) if tensor == left_out.name => {}
                 // Without its first tensor a prefix is not recognised, so the error's name lacks it.
@@ -108,7 +108,7 @@ fn every_wrong_shape_is_refused_by_name() {
             }
             let (tensor, found, expected) =
                 (whole[at].name.clone(), altered[at].shape.clone(), whole[at].shape.clone());
-            let error = load_made(&config, &altered, true).map(|_| "accepted").expect_err(&tensor);
+            let error = load_synthetic(&config, &altered, true).map(|_| "accepted").expect_err(&tensor);
             assert_eq!(error, Error::TensorShape { tensor, found, expected }, "{model}");
         }
     }
@@ -123,7 +123,7 @@ fn every_damaged_tensor_is_refused_by_name() {
             let last = altered[at].bytes.len() - 4;
             altered[at].bytes[last..].copy_from_slice(&f32::NAN.to_le_bytes());
             let expected = Error::NonFiniteTensor { tensor: whole[at].name.clone(), index: last / 4 };
-            assert_eq!(load_made(&config, &altered, true).map(|_| "accepted"), Err(expected), "{model}");
+            assert_eq!(load_synthetic(&config, &altered, true).map(|_| "accepted"), Err(expected), "{model}");
         }
     }
 }
@@ -144,19 +144,19 @@ fn sizes_of_another_model_are_refused() {
     for (model, field, value) in changes {
         let mut config = config(model);
         config[field] = value.into();
-        let found = load_made(&config, &tensors(model), true).map(|_| "accepted");
+        let found = load_synthetic(&config, &tensors(model), true).map(|_| "accepted");
         assert!(matches!(found, Err(Error::TensorShape { .. })), "{model} {field}: {found:?}");
     }
     for (model, field) in [("tiny-gpt2", "n_layer"), ("tiny-llama", "num_hidden_layers")] {
         let mut config = config(model);
         config[field] = 5.into();
-        let found = load_made(&config, &tensors(model), true).map(|_| "accepted");
+        let found = load_synthetic(&config, &tensors(model), true).map(|_| "accepted");
         assert!(matches!(&found, Err(Error::MissingTensor { tensor }) if tensor.contains(".4.")), "{model}: {found:?}");
     }
     // A model with more blocks than its configuration differs too, but undetectably: fewer blocks are loaded.
     let mut gated = config("tiny-llama");
     gated["attention_bias"] = true.into();
-    let found = load_made(&gated, &tensors("tiny-llama"), true).map(|_| "accepted");
+    let found = load_synthetic(&gated, &tensors("tiny-llama"), true).map(|_| "accepted");
     assert!(matches!(&found, Err(Error::MissingTensor { tensor }) if tensor.ends_with("q_proj.bias")), "{found:?}");
 }
 
@@ -181,18 +181,18 @@ fn prefixes_and_old_names_make_no_difference() {
         let (config, whole) = (config(model), tensors(model));
         // Encoders are stored without their prefix.
         let has_prefix = whole.iter().any(|tensor| tensor.name.starts_with(prefix));
-        let renamed = |tensor: &Made| {
+        let renamed = |tensor: &TestTensor| {
             let name = match tensor.name.strip_prefix(prefix) {
                 Some(rest) => rest.into(),
                 None if !has_prefix => format!("{prefix}{}", tensor.name),
                 None => tensor.name.clone(),
             };
             let old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta");
-            Made { name: old, ..tensor.clone() }
+            TestTensor { name: old, ..tensor.clone() }
         };
-        let renamed: Vec<Made> = whole.iter().map(renamed).collect();
+        let renamed: Vec<TestTensor> = whole.iter().map(renamed).collect();
         assert!(renamed.iter().zip(&whole).any(|(new, old)| new.name != old.name));
-        let [new, old] = [renamed, whole].map(|tensors| values(&load_made(&config, &tensors, true).expect(model)));
+        let [new, old] = [renamed, whole].map(|tensors| values(&load_synthetic(&config, &tensors, true).expect(model)));
         assert!(!new.is_empty() && new == old, "{model}");
     }
 }
@@ -201,21 +201,21 @@ fn prefixes_and_old_names_make_no_difference() {
 fn each_storage_format_gives_the_same_model_up_to_its_rounding() {
     for model in MODELS {
         let (config, whole) = (config(model), tensors(model));
-        let stored = |dtype: &'static str, encode: fn(f32) -> [u8; 2]| -> Vec<Made> {
-            let encode = |tensor: &Made| {
+        let stored = |dtype: &'static str, encode: fn(f32) -> [u8; 2]| -> Vec<TestTensor> {
+            let encode = |tensor: &TestTensor| {
                 let values = tensor.bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-                Made { dtype, bytes: values.flat_map(encode).collect(), ..tensor.clone() }
+                TestTensor { dtype, bytes: values.flat_map(encode).collect(), ..tensor.clone() }
             };
             whole.iter().map(encode).collect()
         };
-        let exact = values(&load_made(&config, &whole, true).expect(model));
+        let exact = values(&load_synthetic(&config, &whole, true).expect(model));
         // Half the spacing of each format, relative, and that of its smallest numbers. BERT's position table is a sum.
         let summands = if model == "tiny-bert" { 0.2 } else { 0.0 };
         for (dtype, encode, relative) in [
             ("F16", (|v| f16::from_f32(v).to_le_bytes()) as fn(f32) -> [u8; 2], 2f32.powi(-11)),
             ("BF16", |v| bf16::from_f32(v).to_le_bytes(), 2f32.powi(-8)),
         ] {
-            let rounded = values(&load_made(&config, &stored(dtype, encode), true).expect(model));
+            let rounded = values(&load_synthetic(&config, &stored(dtype, encode), true).expect(model));
             assert_eq!(rounded.len(), exact.len());
             let wrong = exact.iter().zip(&rounded).position(|(exact, rounded)| {
                 !((exact - rounded).abs() <= relative * (exact.abs() + summands) + 2f32.powi(-25))
@@ -230,8 +230,8 @@ fn each_storage_format_gives_the_same_model_up_to_its_rounding() {
 fn a_head_is_there_only_where_it_is_needed() {
     for model in MODELS {
         let (config, whole) = (config(model), tensors(model));
-        assert!(load_made(&config, &whole, false).expect(model).head.is_none());
-        let with_head = load_made(&config, &whole, true).expect(model);
+        assert!(load_synthetic(&config, &whole, false).expect(model).head.is_none());
+        let with_head = load_synthetic(&config, &whole, true).expect(model);
         match with_head.head {
             None => assert_eq!(model, "tiny-bert"),
             Some(head) => {

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, Made};
+use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, SyntheticText};
 use straightedge::platform::digest::sha256;
 
 /// Files of every model, and of every reference.
@@ -44,8 +44,8 @@ const ADDITIONAL_VALUES: [(&str, u64); 2] = [("golden", 1), ("reports", 1)];
 fn texts_are_those_that_the_generator_makes() {
     for (domain, bytes) in [(Domain::Encyclopedia, 420_000), (Domain::Tales, 64_000)] {
         let text = fs::read_to_string(common::fixture(format!("texts/{domain}.txt"))).expect("a text");
-        let made = Made { domain, seed: 1 }.text(bytes);
-        assert!(text == made, "{domain}.txt is not {domain}:1 with {bytes} bytes or a document more");
+        let synthetic = SyntheticText { domain, seed: 1 }.text(bytes);
+        assert!(text == synthetic, "{domain}.txt is not {domain}:1 with {bytes} bytes or a document more");
     }
 }
 
@@ -55,7 +55,7 @@ fn training_texts_are_those_that_the_models_have_learned() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("training");
     fs::create_dir_all(&folder).expect("a folder");
     for (domain, bytes) in [(Domain::Encyclopedia, 3_000_000), (Domain::Tales, 2_000_000)] {
-        let text = Made { domain, seed: FIRST_TRAINING_SEED + 1 }.text(bytes);
+        let text = SyntheticText { domain, seed: FIRST_TRAINING_SEED + 1 }.text(bytes);
         let file = format!("{domain}.txt");
         fs::write(folder.join(&file), &text).expect("a text");
         let recorded = manifest()["make_models.py"]["training_texts"][&file].clone();

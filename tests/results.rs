@@ -329,13 +329,13 @@ fn a_good_report_is_only_replaced_by_more() {
     assert_eq!(child.wait().expect("the program ends").code(), Some(130));
     assert_eq!(fs::read(&out).expect("the file"), fs::read(&good).expect("the file"), "replaced by nothing");
 
-    let beside = folder.join("report.json.part");
+    let part = folder.join("report.json.part");
     let mut child = long(&folder, &out, 40_000);
-    wait_until("a report beside", || beside.metadata().is_ok_and(|found| found.len() > 0));
+    wait_until("a part of the report", || part.metadata().is_ok_and(|found| found.len() > 0));
     signal(&child, "-INT");
     child.wait().expect("the program ends");
     assert_eq!(fs::read(&out).expect("the file"), fs::read(&good).expect("the file"), "replaced by less");
-    assert!(report(&beside).partial && !report(&beside).blocks.is_empty());
+    assert!(report(&part).partial && !report(&part).blocks.is_empty());
 
     assert_eq!(run(&[&SHORT, &["--blocks", "1", "--out", text(&out)]]).status.code(), Some(0));
     assert_eq!(report(&out).blocks.len(), 1, "a complete measurement replaces it");
@@ -374,11 +374,11 @@ fn a_file_of_maps_is_only_replaced_by_more() {
     assert_eq!(mapped(&maps), [0, 1, 2, 3]);
     let before = fs::read(&maps).expect("a file");
     let output = measure(&ending, &[]);
-    let (said, beside) = (said(&output), folder.join("maps.part"));
+    let (said, part) = (said(&output), folder.join("maps.part"));
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("it holds more than this measurement") && said.contains(text(&beside)), "{said}");
+    assert!(said.contains("it holds more than this measurement") && said.contains(text(&part)), "{said}");
     assert!(fs::read(&maps).expect("the file") == before, "replaced by less");
-    assert_eq!(mapped(&beside), [0, 1]);
+    assert_eq!(mapped(&part), [0, 1]);
     assert_eq!(measure(&good, &["--blocks", "3"]).status.code(), Some(0));
     assert_eq!(mapped(&maps), [3], "a complete measurement replaces it");
 }

@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 
 use common::fixture;
-use common::synthetic::{Made, f32s, open, safetensors, single};
+use common::synthetic::{TestTensor, f32s, open, safetensors, single};
 use futures::executor::block_on;
 use half::{bf16, f16};
 use straightedge::backend::Backend;
@@ -18,7 +18,7 @@ use straightedge::model::{ModelConfig, load};
 const MODELS: [&str; 4] = ["tiny-gpt2", "tiny-gpt_neox", "tiny-llama", "tiny-bert"];
 
 /// A model's tensors in a 16-bit format, and the same values as F32.
-fn stored(model: &str, dtype: &'static str) -> (Vec<Made>, Vec<Made>) {
+fn stored(model: &str, dtype: &'static str) -> (Vec<TestTensor>, Vec<TestTensor>) {
     let bytes = fs::read(fixture(model).join("model.safetensors")).expect(model);
     let file = ::safetensors::SafeTensors::deserialize(&bytes).expect(model);
     let both = file.tensors().into_iter().map(|(name, view)| {
@@ -29,14 +29,14 @@ fn stored(model: &str, dtype: &'static str) -> (Vec<Made>, Vec<Made>) {
         };
         let shape = view.shape().to_vec();
         let bytes = halves.iter().flat_map(|bits| bits.to_le_bytes()).collect();
-        let half = Made { name: name.clone(), dtype, shape: shape.clone(), bytes };
+        let half = TestTensor { name: name.clone(), dtype, shape: shape.clone(), bytes };
         (half, f32s(&name, &shape, &wide))
     });
     both.unzip()
 }
 
 /// x and y of every block for some tokens, and the bytes of the loaded model's buffers.
-fn measured(gpu: &GpuBackend, model: &str, tensors: &[Made]) -> (Vec<f32>, u64) {
+fn measured(gpu: &GpuBackend, model: &str, tensors: &[TestTensor]) -> (Vec<f32>, u64) {
     let json = fs::read_to_string(fixture(model).join("config.json")).expect(model);
     let config = ModelConfig::from_json(&json).expect(model);
     let weights = open(single(safetensors(tensors))).expect(model);

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, Made};
+use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, SyntheticText};
 use straightedge::error::Error;
 
 fn text(domain: Domain, seed: u64, bytes: usize) -> String {
-    Made { domain, seed }.text(bytes)
+    SyntheticText { domain, seed }.text(bytes)
 }
 
 /// The text on which the checks below run.
@@ -33,24 +33,27 @@ fn a_seed_gives_one_text_whatever_its_length_and_another_seed_another() {
         assert_ne!(long[..1000], text(domain, 4, 1000)[..1000], "{domain}");
         assert!(long.ends_with(".\n\n") || long.ends_with("\n\n"));
         assert!(text(domain, 3, 0).is_empty());
-        let first: Vec<String> = Made { domain, seed: 3 }.documents().take(3).collect();
+        let first: Vec<String> = SyntheticText { domain, seed: 3 }.documents().take(3).collect();
         assert!(long.starts_with(&first.concat()), "{domain}");
     }
 }
 
 #[test]
 fn names_and_their_refusals() {
-    let made = |name: &str| Made::for_measurement(name);
-    assert_eq!(made("tales"), Some(Ok(Made { domain: Domain::Tales, seed: 0 })));
-    assert_eq!(made("puzzles:17"), Some(Ok(Made { domain: Domain::Puzzles, seed: 17 })));
-    assert_eq!(made("puzzles:17").and_then(Result::ok).map(|made| made.to_string()).as_deref(), Some("puzzles:17"));
-    assert_eq!((made("calibration"), made("tale:1"), made("")), (None, None, None));
+    let synthetic = |name: &str| SyntheticText::for_measurement(name);
+    assert_eq!(synthetic("tales"), Some(Ok(SyntheticText { domain: Domain::Tales, seed: 0 })));
+    assert_eq!(synthetic("puzzles:17"), Some(Ok(SyntheticText { domain: Domain::Puzzles, seed: 17 })));
+    assert_eq!(
+        synthetic("puzzles:17").and_then(Result::ok).map(|synthetic| synthetic.to_string()).as_deref(),
+        Some("puzzles:17")
+    );
+    assert_eq!((synthetic("calibration"), synthetic("tale:1"), synthetic("")), (None, None, None));
     let refused = ["tales:", "tales:x", "tales:-1", "tales:1000000", "tales:18446744073709551616"];
     for name in refused {
-        let found = made(name);
+        let found = synthetic(name);
         assert!(matches!(&found, Some(Err(Error::InvalidSetting { value, .. })) if value == name), "{found:?}");
     }
-    assert!(made(&format!("tales:{}", FIRST_TRAINING_SEED - 1)).is_some_and(|made| made.is_ok()));
+    assert!(synthetic(&format!("tales:{}", FIRST_TRAINING_SEED - 1)).is_some_and(|synthetic| synthetic.is_ok()));
 }
 
 /// Sentences as a reader counts them; a quotation with its "said Ada" is one.

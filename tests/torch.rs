@@ -8,7 +8,7 @@ use std::fs;
 use std::rc::Rc;
 
 use common::fixture;
-use common::synthetic::{Made, f32s, open, safetensors};
+use common::synthetic::{TestTensor, f32s, open, safetensors};
 use common::torch::{
     FILE, Layout, ZipWriter, archive, bin, global, int, measured, numbers, pickle, reduce, storage, strides, tensors,
     text, torch, tuple, view, whole,
@@ -82,9 +82,10 @@ fn safetensors_come_first_where_both_are_there() {
 fn a_model_measures_the_same_from_either_format_whole_or_in_shards() {
     let model = "tiny-gpt2";
     let whole = tensors(model);
-    let beside = ["config.json", "tokenizer.json"].map(|file| (file, fs::read(fixture(model).join(file)).expect(file)));
+    let other_files =
+        ["config.json", "tokenizer.json"].map(|file| (file, fs::read(fixture(model).join(file)).expect(file)));
     let with = |weights: &[(&str, Vec<u8>)]| {
-        let files = beside.iter().chain(weights).cloned();
+        let files = other_files.iter().chain(weights).cloned();
         measured(Rc::new(files.fold(MemoryFiles::default(), |files, (name, bytes)| files.with(name, bytes))))
     };
     let expected = with(&[("model.safetensors", safetensors(&whole))]);
@@ -92,7 +93,7 @@ fn a_model_measures_the_same_from_either_format_whole_or_in_shards() {
     let (first, second) = whole.split_at(whole.len() / 2);
     let placed = [("one.bin", first), ("two.bin", second)]
         .into_iter()
-        .flat_map(|(shard, made)| made.iter().map(move |made| (made.name.clone(), shard)));
+        .flat_map(|(shard, tensors)| tensors.iter().map(move |tensor| (tensor.name.clone(), shard)));
     let index = serde_json::json!({"weight_map": placed.collect::<BTreeMap<_, _>>()});
     let shards = [
         ("pytorch_model.bin.index.json", index.to_string().into_bytes()),
@@ -118,9 +119,9 @@ fn refused(bytes: Vec<u8>) -> String {
 
 #[test]
 fn data_lies_where_the_local_headers_say_in_every_layout() {
-    let made = [f32s("a", &[2, 2], &[1.0, 2.0, 3.0, 4.0]), f32s("e", &[0, 3], &[]), f32s("s", &[], &[5.0])];
+    let tensors = [f32s("a", &[2, 2], &[1.0, 2.0, 3.0, 4.0]), f32s("e", &[0, 3], &[]), f32s("s", &[], &[5.0])];
     for layout in LAYOUTS {
-        let weights = open(bin(torch(layout, &made))).expect("weights");
+        let weights = open(bin(torch(layout, &tensors))).expect("weights");
         assert_eq!(block_on(weights.tensor("a", &[2, 2])), Ok(vec![1.0, 2.0, 3.0, 4.0]), "{layout:?}");
         assert_eq!(block_on(weights.tensor("e", &[0, 3])), Ok(vec![]), "{layout:?}");
         assert_eq!(block_on(weights.tensor("s", &[])), Ok(vec![5.0]), "{layout:?}");
@@ -144,8 +145,8 @@ fn a_tensor_beyond_4_gib_is_read_from_its_place() {
 
 #[test]
 fn a_directory_beyond_the_tail_is_read_too() {
-    let made: Vec<Made> = (0..3000).map(|at| f32s(&format!("tensor.{at}"), &[1], &[at as f32])).collect();
-    let bytes = torch(Layout::Torch, &made);
+    let tensors: Vec<TestTensor> = (0..3000).map(|at| f32s(&format!("tensor.{at}"), &[1], &[at as f32])).collect();
+    let bytes = torch(Layout::Torch, &tensors);
     let directory = bytes.windows(4).position(|window| window == b"PK\x01\x02").expect("a directory");
     assert!(bytes.len() - directory > 128 << 10);
     let weights = open(bin(bytes)).expect("weights");

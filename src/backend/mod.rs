@@ -191,9 +191,9 @@ pub trait Backend {
     /// The device, for the report.
     fn info(&self) -> DeviceInfo;
 
-    /// The Gram mode that the backend uses when `asked` is requested.
-    fn gram_mode(&self, asked: GramMode) -> GramMode {
-        asked
+    /// The Gram mode that the backend uses for a requested one.
+    fn gram_mode(&self, requested: GramMode) -> GramMode {
+        requested
     }
 
     /// Rows per batch that keep the device busy, given the number of columns of the widest activation.

@@ -226,7 +226,7 @@ impl FromStr for LinearBlocks {
 
 impl ContinueArgs {
     /// What is to be continued.
-    pub(super) fn asked(&self) -> Continuation {
+    pub(super) fn settings(&self) -> Continuation {
         let Self { prompt, tokens, temperature, seed, top, .. } = self;
         Continuation { prompt: prompt.clone(), tokens: *tokens, temperature: *temperature, seed: *seed, top: *top }
     }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use include_dir::{Dir, include_dir};
 use straightedge::bundled::{Bundled, DefaultText};
-use straightedge::corpus::synthetic::Made;
+use straightedge::corpus::synthetic::SyntheticText;
 use straightedge::run::Text;
 use straightedge::weights::MemoryFiles;
 
@@ -29,7 +29,9 @@ pub(super) fn text(bundled: &Bundled, rows: usize) -> (String, Text) {
             (format!("{} text", bundled.name), Text::Plain(contents(bundled, file).unwrap_or_default().to_vec()))
         }
         DefaultText::Corpus(name) => {
-            let text = Made::for_measurement(name).and_then(Result::ok).map(|made| made.text_for_rows(rows));
+            let text = SyntheticText::for_measurement(name)
+                .and_then(Result::ok)
+                .map(|synthetic| synthetic.text_for_rows(rows));
             (name.clone(), Text::Plain(text.unwrap_or_default().into_bytes()))
         }
     }

@@ -15,7 +15,7 @@ use super::results;
 use super::status::Status;
 
 /// Most differences printed per block or layer.
-const TOLD: usize = 12;
+const MOST_LISTED: usize = 12;
 
 /// Prints the largest difference of every block and layer, and the numbers that exceed `tolerance`. The status is
 /// `Different` if one does, if a block or layer is in one report only, or if weights, text or protocol differ.
@@ -37,7 +37,7 @@ pub(super) fn compare(a: &Report, b: &Report, tolerance: f64) -> Result<Status> 
             Place::Layer(layer) => format!("layer {layer}"),
         };
         match found {
-            Ok(found) => different |= tell(&mut text, &name, &found, tolerance),
+            Ok(found) => different |= write_differences(&mut text, &name, &found, tolerance),
             // One of the reports has no layers.
             Err(_) if matches!(place, Place::Layer(_)) && (a.layers.is_empty() || b.layers.is_empty()) => {}
             Err(side) => {
@@ -64,18 +64,18 @@ fn condition_name(condition: Condition) -> &'static str {
 }
 
 /// Writes the differences of one place; returns whether a number differs by more than its field allows.
-fn tell(text: &mut String, name: &str, found: &Compared, tolerance: f64) -> bool {
+fn write_differences(text: &mut String, name: &str, found: &Compared, tolerance: f64) -> bool {
     let show = |value: Option<f64>| value.map_or_else(|| "none".into(), |value| format!("{value:.9}"));
     if let Some(largest) = found.largest() {
         let _ = writeln!(text, "{name}: largest difference {:.2e} of {} numbers", largest.amount, found.numbers.len());
     }
     let mut exceeding: Vec<_> = found.numbers.iter().filter(|number| number.exceeds(tolerance)).collect();
     exceeding.sort_by(|a, b| b.amount.total_cmp(&a.amount));
-    for number in exceeding.iter().take(TOLD) {
+    for number in exceeding.iter().take(MOST_LISTED) {
         let _ = writeln!(text, "  {} differs: {} against {}", visible(&number.path), show(number.a), show(number.b));
     }
-    if exceeding.len() > TOLD {
-        let _ = writeln!(text, "  and {} more", exceeding.len() - TOLD);
+    if exceeding.len() > MOST_LISTED {
+        let _ = writeln!(text, "  and {} more", exceeding.len() - MOST_LISTED);
     }
     for (side, fields) in [("a", &found.only_a), ("b", &found.only_b)] {
         if !fields.is_empty() {

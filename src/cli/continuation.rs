@@ -24,8 +24,8 @@ use super::{inputs, measure, results};
 
 /// `continue MODEL`.
 pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
-    let asked = args.asked();
-    asked.check()?;
+    let settings = args.settings();
+    settings.check()?;
     let place = args.out.as_deref().map(Destination::of).transpose()?;
     let read = [("--maps", &args.maps), ("--text", &args.text)];
     let read: Vec<_> = read.into_iter().filter_map(|(name, path)| Some((name, path.as_deref()?))).collect();
@@ -43,12 +43,12 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
     };
     job.check()?;
     let (training, mut transcript) = (job.training, Transcript::default());
-    let events = run::continuation(job.clone(), asked.clone(), files, maps);
+    let events = run::continuation(job.clone(), settings.clone(), files, maps);
     let DriveOutcome { failure, .. } = drive_with_listener(events, &training, &mut |event, _| transcript.record(event));
     if transcript.opening.is_some() {
         match &place {
-            Some(place) => place.keep(json(&job, &asked, &transcript).as_bytes())?,
-            None => results::print(&text(&asked, &transcript))?,
+            Some(place) => place.keep(json(&job, &settings, &transcript).as_bytes())?,
+            None => results::print(&text(&settings, &transcript))?,
         }
     }
     failure.map_or(Ok(Status::Done), Err)
@@ -69,10 +69,10 @@ fn map_cache(args: &ContinueArgs, path: &Path, files: &Rc<dyn Files>) -> Result<
 }
 
 /// The whole result, with the settings that reproduce it.
-fn json(job: &Job, asked: &Continuation, transcript: &Transcript) -> String {
+fn json(job: &Job, settings: &Continuation, transcript: &Transcript) -> String {
     let text = transcript.text();
     let all = serde_json::json!({
-        "app": AppInfo::this(), "model": job.model, "asked": asked, "text": text,
+        "app": AppInfo::this(), "model": job.model, "asked": settings, "text": text,
         "parting": transcript.parting(), "mean_kl": transcript.mean_kl(), "kl_interval": transcript.kl_interval(), "measured": transcript.measured,
         "opening": transcript.opening, "steps": transcript.steps, "warnings": transcript.warnings,
     });
@@ -80,7 +80,7 @@ fn json(job: &Job, asked: &Continuation, transcript: &Transcript) -> String {
 }
 
 /// Both texts, and the numbers of every step.
-fn text(asked: &Continuation, transcript: &Transcript) -> String {
+fn text(settings: &Continuation, transcript: &Transcript) -> String {
     let Some(opening) = &transcript.opening else { return String::new() };
     let ppl = |value: Option<f64>| value.map_or("undefined".into(), |ppl| format!("{ppl:.4}"));
     let blocks = match opening.blocks.iter().map(usize::to_string).collect::<Vec<_>>().join(", ") {
@@ -92,7 +92,7 @@ fn text(asked: &Continuation, transcript: &Transcript) -> String {
     text += &format!(", perplexity {} original, {} linear\n", ppl(opening.ppl.original), ppl(opening.ppl.linear));
     let Both { original, linear } = transcript.text();
     for (name, added) in [("original", original), ("linear", linear)] {
-        text += &format!("\n{name}:\n{}{added}\n", asked.prompt);
+        text += &format!("\n{name}:\n{}{added}\n", settings.prompt);
     }
     text += &format!("\n{}", grid(&columns(), &transcript.steps));
     if let Some(kl) = transcript.mean_kl() {

@@ -7,7 +7,7 @@ use std::sync::Once;
 use straightedge::error::{Error, Result};
 
 thread_local! {
-    /// What the last panic of this thread said, and where.
+    /// Message and place of the last panic of this thread.
     static LAST: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -15,10 +15,10 @@ thread_local! {
 pub(super) fn catch<R>(work: impl FnOnce() -> R) -> Result<R> {
     hold_back_messages();
     panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
-        let said = payload.downcast_ref::<&str>().map(|said| (*said).to_owned());
-        let said = said.or_else(|| payload.downcast_ref::<String>().cloned());
+        let message = payload.downcast_ref::<&str>().map(|message| (*message).to_owned());
+        let message = message.or_else(|| payload.downcast_ref::<String>().cloned());
         // A panic of another thread arrives here as its payload alone.
-        let why = LAST.take().or(said).unwrap_or_else(|| "no reason is known".into());
+        let why = LAST.take().or(message).unwrap_or_else(|| "no reason is known".into());
         Error::Crashed { why: why.replace('\n', " ") }
     })
 }

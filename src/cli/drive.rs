@@ -45,9 +45,10 @@ pub(super) fn drive_with_listener(
     training: &Training,
     receive: &mut dyn FnMut(&Event, Option<&Report>),
 ) -> DriveOutcome {
-    tuning::recall();
+    tuning::load();
     let mut woken = catch_interrupts();
-    let (mut line, mut pace, mut standing) = (ProgressLine::new(), HealingPace::default(), ProgressPair::default());
+    let (mut line, mut pace, mut progress_pair) =
+        (ProgressLine::new(), HealingPace::default(), ProgressPair::default());
     let (mut recorder, mut maps, mut spans, mut failure) =
         (Recorder::default().dated(now()), Vec::new(), Vec::new(), None);
     loop {
@@ -77,10 +78,10 @@ pub(super) fn drive_with_listener(
                 if let Some(step) = pace.step(progress)
                     && let Some(cost) = recorder.report().and_then(|report| cost(report, training, step))
                 {
-                    line.tell(&cost);
+                    line.print_line(&cost);
                 }
-                standing.receive(progress);
-                line.show(&standing);
+                progress_pair.receive(progress);
+                line.show(&progress_pair);
             }
             Event::Warning(warning) => line.interject(&format!("warning: {}", warning.text)),
             Event::Waiting(wait) => line.note(&wait),
@@ -108,7 +109,7 @@ pub(super) fn drive_with_listener(
         }
     }
     line.clear();
-    tuning::keep();
+    tuning::save();
     DriveOutcome { report: recorder.into_report(), maps, spans, failure }
 }
 
@@ -244,8 +245,8 @@ mod tests {
         let outcome = drive(run::measure(job, files, text), &Training::default());
         let report = outcome.report.expect("a report");
         assert!(report.partial && !report.blocks.is_empty() && report.blocks.len() < 6, "{}", report.blocks.len());
-        let told = outcome.failure.expect("a failure").sentence();
-        assert!(told.contains("a planted failure") && told.contains("finished blocks are kept"), "{told}");
+        let message = outcome.failure.expect("a failure").sentence();
+        assert!(message.contains("a planted failure") && message.contains("finished blocks are kept"), "{message}");
     }
 
     #[test]
@@ -261,15 +262,15 @@ mod tests {
         let seconds = Seconds { forward: 8.0, solve: 2.0, ..Seconds::default() };
         let blocks = vec![BlockReport::default()];
         let mut report = Report { blocks, seconds, ..Report::from(header) };
-        let mut told = |measures: &[Measure]| {
+        let mut announced = |measures: &[Measure]| {
             report.ordered = Some(Ordered { measures: measures.iter().copied().collect(), ..Ordered::default() });
             cost(&report, &Training { heal_steps: 20_000, ..Training::default() }, 0.25)
         };
         let both = [Measure::Heal, Measure::HealTogether];
-        let costs = [&both[..1], &both[1..], &both].map(|measures| told(measures).expect("a cost"));
+        let costs = [&both[..1], &both[1..], &both].map(|measures| announced(measures).expect("a cost"));
         assert!(costs.iter().all(|cost| cost.starts_with("Healing 1 block: about ")), "{costs:?}");
         assert!(costs[0] != costs[1] && costs[2] != costs[0] && costs[2] != costs[1], "{costs:?}");
-        assert_eq!(told(&[Measure::Swap]), None);
+        assert_eq!(announced(&[Measure::Swap]), None);
         let spans = [0.2, 40.4, 250.0, 7200.0].map(duration);
         assert_eq!(spans, ["1 s", "40 s", "4 min", "2 h"]);
     }

@@ -173,7 +173,8 @@ fn provenance(args: &ExportArgs, report: &Report, blocks: &[usize], removed: &[u
     format!("{text:#}\n")
 }
 
-/// What the report says of the model with these linear `blocks`: of single ones, and of all that were healed together.
+/// The change of perplexity that the report has for the model with these linear `blocks`: of one block, or of all that
+/// were healed together.
 fn reported_change(args: &ExportArgs, report: &Report, blocks: &[usize]) -> Option<f64> {
     if let Some(learned) = &args.healed {
         let healed = report.healed_together.get(orders::GREEDY_REFITTED)?;

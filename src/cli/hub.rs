@@ -23,8 +23,8 @@ use straightedge::run::Text;
 
 use super::{progress, status};
 
-/// Whether it was told that the token is withheld.
-static TOLD: Once = Once::new();
+/// Prints once per command that the token is withheld.
+static TOKEN_WARNING: Once = Once::new();
 
 thread_local! {
     /// What the hub answered to this command.
@@ -37,7 +37,7 @@ pub(super) fn hub() -> Result<Hub> {
     let offline = variable("HF_HUB_OFFLINE").is_some_and(|value| is_true(&value));
     let client = Transport::new(endpoint.clone(), token(), offline);
     if client.withholds_token() {
-        TOLD.call_once(|| {
+        TOKEN_WARNING.call_once(|| {
             let text =
                 format!("the token is not sent to {endpoint}, where anybody on the way could read it; use https");
             progress::ProgressLine::new().interject(&format!("warning: {text}"));
@@ -66,9 +66,9 @@ pub(super) fn open(id: &HubId) -> Result<HubFiles> {
 }
 
 /// Prints on standard error what `job` needs of a model.
-pub(super) fn tell(files: &HubFiles, job: &Job) -> Result<()> {
+pub(super) fn print_preflight(files: &HubFiles, job: &Job) -> Result<()> {
     let found = block_on(files.preflight(job, &Capacity::default()))?;
-    describe(&found).lines().for_each(status::tell);
+    describe(&found).lines().for_each(status::print_line);
     Ok(())
 }
 

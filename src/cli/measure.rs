@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use straightedge::bundled::{Bundled, Demo};
 use straightedge::corpus::parse_token_ids;
-use straightedge::corpus::synthetic::{Domain, Made};
+use straightedge::corpus::synthetic::{Domain, SyntheticText};
 use straightedge::error::{Error, Result};
 use straightedge::event::{Event, MapDump};
 use straightedge::hub::files::HubFiles;
@@ -21,7 +21,7 @@ use super::args::{CommonArgs, FitArgs, MeasureArgs, TextArgs};
 use super::drive::{DriveOutcome, drive_with_listener};
 use super::report_file::ReportFile;
 use super::results::Destination;
-use super::status::{Status, complain};
+use super::status::{Status, print_error};
 use super::{bundled, hub, inputs, results, table};
 
 /// `measure MODEL`.
@@ -125,7 +125,7 @@ impl ModelArgument {
             Self::Folder(folder) => Rc::new(FolderFiles::new(folder)),
             Self::Bundled(bundled) => Rc::new(bundled::files(bundled)),
             Self::Hub(_, files) => {
-                job.map_or(Ok(()), |job| hub::tell(files, job))?;
+                job.map_or(Ok(()), |job| hub::print_preflight(files, job))?;
                 Rc::new(HubFiles::clone(files))
             }
         })
@@ -186,9 +186,9 @@ pub(super) fn text(args: &TextArgs, model: &str, rows: usize) -> Result<(String,
         let ids = parse_token_ids(&name, &inputs::bytes(path)?)?;
         return Ok((name, Text::Tokens(ids)));
     }
-    if let Some(made) = args.corpus.as_deref().and_then(Made::for_measurement) {
-        let made = made?;
-        return Ok((made.to_string(), Text::Plain(made.text_for_rows(rows).into_bytes())));
+    if let Some(synthetic) = args.corpus.as_deref().and_then(SyntheticText::for_measurement) {
+        let synthetic = synthetic?;
+        return Ok((synthetic.to_string(), Text::Plain(synthetic.text_for_rows(rows).into_bytes())));
     }
     if let Some(part) = args.corpus.as_deref().and_then(WikiText2::named) {
         return hub::wikitext(part);
@@ -207,8 +207,8 @@ pub(super) fn text(args: &TextArgs, model: &str, rows: usize) -> Result<(String,
 
 /// Refuses an unknown text name.
 pub(super) fn check_corpus(name: &str) -> Result<()> {
-    if let Some(made) = Made::for_measurement(name) {
-        return made.map(drop);
+    if let Some(synthetic) = SyntheticText::for_measurement(name) {
+        return synthetic.map(drop);
     }
     let is_known = WikiText2::named(name).is_some() || bundled::find(name).is_some();
     if is_known { Ok(()) } else { Err(unknown_corpus(name)) }
@@ -265,7 +265,7 @@ fn finish(args: &CommonArgs, others: &Others<'_>, start: impl FnOnce() -> Events
         written.push(place.keep(to_json(&spans).as_bytes()));
     }
     let failures: Vec<Error> = written.into_iter().filter_map(Result::err).collect();
-    failures.iter().for_each(complain);
+    failures.iter().for_each(print_error);
     let status = if failures.is_empty() { Status::Done } else { Status::BadInput };
     Ok(failure.map_or(status, |error| Status::failed(&error)))
 }
@@ -287,10 +287,10 @@ fn keep_maps(place: &Destination, dumped: &[MapDump], report: &Report) -> Result
     match place {
         Destination::File(path) if report.partial && holds_others(path) == Some(true) => {
             let elsewhere = || std::env::temp_dir().join(path.file_name().unwrap_or_default());
-            let beside = place.reserve().or_else(|_| Destination::File(elsewhere()).reserve())?;
-            Destination::File(beside.clone()).keep(&bytes)?;
+            let part = place.reserve().or_else(|_| Destination::File(elsewhere()).reserve())?;
+            Destination::File(part.clone()).keep(&bytes)?;
             let why = "it holds more than this measurement, which ended early".into();
-            let (file, place) = (path.display().to_string(), beside.display().to_string());
+            let (file, place) = (path.display().to_string(), part.display().to_string());
             Err(Error::ResultElsewhere { file, why, place })
         }
         _ => place.keep(&bytes),

@@ -26,7 +26,7 @@ use clap::Parser;
 use straightedge::error::{Error, Result};
 
 use args::{Args, Command};
-use status::{Status, complain, tell};
+use status::{Status, print_error, print_line};
 
 /// Parses the arguments, runs the command and prints an error as one line.
 pub(crate) fn main() -> ExitCode {
@@ -37,7 +37,7 @@ pub(crate) fn main() -> ExitCode {
     };
     let ended = crash::catch(|| run(args.command)).and_then(|ended| ended);
     let status = ended.unwrap_or_else(|error| {
-        complain(&error);
+        print_error(&error);
         Status::BadInput
     });
     ExitCode::from(status as u8)
@@ -67,7 +67,7 @@ fn without_results(found: Result<Status>) -> Result<Status> {
     if !matches!(found, Err(Error::Cancelled)) {
         return found;
     }
-    status::tell("straightedge: cancelled: stopped on request");
+    status::print_line("straightedge: cancelled: stopped on request");
     Ok(Status::Interrupted)
 }
 
@@ -86,6 +86,6 @@ fn usage(error: &clap::Error) -> ExitCode {
     } else {
         why.to_owned()
     };
-    tell(&format!("straightedge: arguments: {why}; see straightedge --help"));
+    print_line(&format!("straightedge: arguments: {why}; see straightedge --help"));
     ExitCode::from(Status::BadInput as u8)
 }

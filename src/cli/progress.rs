@@ -9,14 +9,14 @@ use straightedge::event::{Event, Progress, ProgressPair, Wait};
 use straightedge::visible::shown;
 use straightedge::weights::Listener;
 
-use super::status::tell;
+use super::status::print_line;
 
 /// A callback that shows a file source's events before a measurement begins.
 pub(super) fn listener() -> Listener {
     let line = RefCell::new(ProgressLine::new());
     Rc::new(move |event| match event {
         Event::Progress(progress) if progress.done < progress.total => {
-            line.borrow_mut().show(&ProgressPair { main: Some(progress), beside: None });
+            line.borrow_mut().show(&ProgressPair { main: Some(progress), concurrent: None });
         }
         Event::Progress(_) => line.borrow_mut().clear(),
         Event::Waiting(wait) => line.borrow_mut().note(&wait),
@@ -40,35 +40,37 @@ impl ProgressLine {
         Self { terminal: stderr().is_terminal(), shown: None, awaited: None }
     }
 
-    pub(super) fn show(&mut self, standing: &ProgressPair) {
-        let Some(main) = &standing.main else { return };
+    pub(super) fn show(&mut self, progress_pair: &ProgressPair) {
+        let Some(main) = &progress_pair.main else { return };
         let due = self.shown.is_none_or(|shown| shown.elapsed() >= Self::INTERVAL) || main.done == main.total;
         if self.terminal && due {
-            let beside = standing.beside.map_or_else(String::new, |beside| format!(" · {}", beside.stage.label()));
-            let _ = write!(stderr(), "\r\x1b[K{}{beside}", describe(main));
+            let concurrent = progress_pair
+                .concurrent
+                .map_or_else(String::new, |concurrent| format!(" · {}", concurrent.stage.label()));
+            let _ = write!(stderr(), "\r\x1b[K{}{concurrent}", describe(main));
             self.shown = Some(Instant::now());
         }
     }
 
     pub(super) fn interject(&mut self, text: &str) {
-        self.tell(&format!("straightedge: {text}"));
+        self.print_line(&format!("straightedge: {text}"));
     }
 
     /// Prints a permanent line about a wait: each time on a terminal. The output of a script has each reason once, since
     /// silence for minutes looks like a program that hangs.
     pub(super) fn note(&mut self, wait: &Wait) {
         if self.terminal {
-            self.tell(&format!("waiting {}: {}", duration(wait.seconds), shown(&wait.why)));
+            self.print_line(&format!("waiting {}: {}", duration(wait.seconds), shown(&wait.why)));
         } else if self.awaited.as_ref() != Some(&wait.why) {
-            self.tell(&format!("waiting: {}", shown(&wait.why)));
+            self.print_line(&format!("waiting: {}", shown(&wait.why)));
         }
         self.awaited = Some(wait.why.clone());
     }
 
     /// Prints a permanent line.
-    pub(super) fn tell(&mut self, text: &str) {
+    pub(super) fn print_line(&mut self, text: &str) {
         self.clear();
-        tell(text);
+        print_line(text);
     }
 
     pub(super) fn clear(&mut self) {

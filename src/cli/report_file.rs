@@ -9,7 +9,7 @@ use straightedge::event::Event;
 use straightedge::report::Report;
 
 use super::results::Destination;
-use super::status::tell;
+use super::status::print_line;
 
 /// Time between two writes while the measurement runs.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -19,8 +19,8 @@ pub(super) struct ReportFile {
     place: Destination,
     /// Results in the file that was there before; `None` if it was absent, empty, or has been replaced.
     held: Option<usize>,
-    /// A partial report that does not yet hold more than the earlier one.
-    beside: Option<PathBuf>,
+    /// `NAME.part`, which holds the new report as long as the earlier one has more results.
+    part: Option<PathBuf>,
     written: Option<Instant>,
     /// Whether the file holds a report of this measurement.
     has_replaced: bool,
@@ -40,7 +40,7 @@ impl ReportFile {
             Destination::File(path) => held(path),
             Destination::Standard | Destination::Stream(_) => None,
         };
-        Ok(Self { place, held, beside: None, written: None, has_replaced: false, is_behind: false, has_failed: false })
+        Ok(Self { place, held, part: None, written: None, has_replaced: false, is_behind: false, has_failed: false })
     }
 
     pub(super) fn place(&self) -> &Destination {
@@ -52,8 +52,8 @@ impl ReportFile {
         self.is_behind |=
             matches!(event, Event::Block(_) | Event::Layer(_) | Event::Order { .. } | Event::HealedTogether { .. });
         let is_due = self.written.is_none_or(|written| written.elapsed() >= INTERVAL);
-        let is_wanted = self.is_behind && is_due;
-        let (Some(report), Destination::File(_), true) = (report, &self.place, is_wanted) else { return };
+        let is_pending = self.is_behind && is_due;
+        let (Some(report), Destination::File(_), true) = (report, &self.place, is_pending) else { return };
         let json = report.to_json();
         // Weights that come in parts may turn out to be damaged, and all results with them.
         let has_feed = report.ordered.as_ref().is_some_and(|ordered| ordered.feed.is_some());
@@ -61,11 +61,11 @@ impl ReportFile {
         let written = if self.may_replace(report) && is_certain {
             self.place.write(json.as_bytes()).map(|()| (self.held, self.has_replaced) = (None, true))
         } else {
-            self.write_beside(json.as_bytes()).map(drop)
+            self.write_part(json.as_bytes()).map(drop)
         };
         match written {
             Err(error) if !self.has_failed => {
-                tell(&format!("straightedge: warning: {error}; it is tried again until the measurement ends"));
+                print_line(&format!("straightedge: warning: {error}; it is tried again until the measurement ends"));
                 self.has_failed = true;
             }
             _ => {}
@@ -81,40 +81,40 @@ impl ReportFile {
         let json = report.to_json();
         if self.may_replace(report) {
             let kept = self.place.keep(json.as_bytes());
-            // What is beside is the last copy in a file, if there was room for it.
-            let is_over = |beside: &mut PathBuf| kept.is_ok() || held(beside).is_none_or(|results| results == 0);
-            self.beside.take_if(is_over).map(fs::remove_file);
+            // If the report could not be written to its place, the part is its last copy.
+            let is_over = |part: &mut PathBuf| kept.is_ok() || held(part).is_none_or(|results| results == 0);
+            self.part.take_if(is_over).map(fs::remove_file);
             return kept;
         }
         let Destination::File(path) = &self.place else { return Ok(()) };
         let file = path.display().to_string();
         if results_in(report) == 0 {
             self.withdraw();
-            tell(&format!("straightedge: {file}: left as it was, since this measurement ended without a result"));
+            print_line(&format!("straightedge: {file}: left as it was, since this measurement ended without a result"));
             return Ok(());
         }
-        let place = self.write_beside(json.as_bytes())?.display().to_string();
+        let place = self.write_part(json.as_bytes())?.display().to_string();
         let why = "it holds more than this measurement, which ended early".into();
         Err(Error::ResultElsewhere { file, why, place })
     }
 
     /// Deletes what was written of a measurement without results: they came from damaged weights.
     pub(super) fn withdraw(&mut self) {
-        self.beside.take().map(fs::remove_file);
+        self.part.take().map(fs::remove_file);
         if let (Destination::File(path), true, None) = (&self.place, self.has_replaced, self.held) {
             let _ = fs::remove_file(path);
         }
     }
 
-    /// Writes beside the earlier report, to the same file every time.
-    fn write_beside(&mut self, json: &[u8]) -> Result<PathBuf> {
-        let beside = match &self.beside {
-            Some(beside) => beside.clone(),
+    /// Writes to a new file in the folder of the earlier report, the same every time.
+    fn write_part(&mut self, json: &[u8]) -> Result<PathBuf> {
+        let part = match &self.part {
+            Some(part) => part.clone(),
             None => self.place.reserve()?,
         };
-        self.beside = Some(beside.clone());
-        Destination::File(beside.clone()).write(json)?;
-        Ok(beside)
+        self.part = Some(part.clone());
+        Destination::File(part.clone()).write(json)?;
+        Ok(part)
     }
 
     fn may_replace(&self, report: &Report) -> bool {
@@ -227,14 +227,14 @@ mod tests {
             scene.a_second_passes();
             let then = scene.receive(block(1));
             assert_eq!(then, Some(if is_claimed { 1 } else { 2 }), "one more than before");
-            let beside = scene.file.beside.clone().expect("the first block was written beside");
-            assert_eq!(held(&beside), Some(if is_claimed { 2 } else { 1 }));
+            let part = scene.file.part.clone().expect("the first block was written to a part");
+            assert_eq!(held(&part), Some(if is_claimed { 2 } else { 1 }));
             let (mut ended, left) = (scene.report().clone(), scene.path);
             if is_claimed {
                 ended.blocks.clear();
             }
             scene.file.finish(&ended).expect("it is written");
-            assert_eq!((held(&left), beside.exists()), (Some(if is_claimed { 1 } else { 2 }), false));
+            assert_eq!((held(&left), part.exists()), (Some(if is_claimed { 1 } else { 2 }), false));
         }
     }
 

@@ -13,7 +13,7 @@ use straightedge::visible::visible_lines;
 
 /// Most symbolic links that are followed.
 const MAX_LINKS: usize = 40;
-/// Most names tried for a file beside another one.
+/// Most names tried for a `.part` file.
 const MAX_NAMES: usize = 100;
 
 /// Where a result goes.
@@ -71,10 +71,10 @@ impl Destination {
         }
     }
 
-    /// Creates an empty file beside this one, with a name like its own.
+    /// Creates an empty file in the same folder, with a similar name.
     pub(super) fn reserve(&self) -> Result<PathBuf> {
         let Self::File(path) = self else { return Err(unwritable(Path::new("-"), &ErrorKind::Unsupported.into())) };
-        let created = create_beside(folder(path), path.file_name().unwrap_or_default());
+        let created = create_part(folder(path), path.file_name().unwrap_or_default());
         created.map(|(path, _)| path).map_err(|error| unwritable(path, &error))
     }
 
@@ -83,7 +83,7 @@ impl Destination {
         self.write(bytes).map_err(|error| match error {
             Error::UnwritableFile { file, why } => {
                 let name = Path::new(&file).file_name().unwrap_or_default();
-                let place = match beside(&std::env::temp_dir(), name, bytes) {
+                let place = match write_new(&std::env::temp_dir(), name, bytes) {
                     Ok(path) => path.display().to_string(),
                     Err(_) if *self != Self::Standard && print_bytes(bytes).is_ok() => "standard output".into(),
                     Err(_) => return Error::UnwritableFile { file, why },
@@ -127,8 +127,8 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Writes a new file in `folder` with a name like `name` and returns its path; never touches a file that exists.
-fn beside(folder: &Path, name: &OsStr, bytes: &[u8]) -> io::Result<PathBuf> {
-    let (path, mut file) = create_beside(folder, name)?;
+fn write_new(folder: &Path, name: &OsStr, bytes: &[u8]) -> io::Result<PathBuf> {
+    let (path, mut file) = create_part(folder, name)?;
     // A name must not lead to bytes that a loss of power takes along.
     match file.write_all(bytes).and_then(|()| file.sync_all()) {
         Ok(()) => Ok(path),
@@ -140,7 +140,7 @@ fn beside(folder: &Path, name: &OsStr, bytes: &[u8]) -> io::Result<PathBuf> {
 }
 
 /// Creates a file that did not exist: `NAME.part`, or a similar name if that is taken or too long.
-fn create_beside(folder: &Path, name: &OsStr) -> io::Result<(PathBuf, File)> {
+fn create_part(folder: &Path, name: &OsStr) -> io::Result<(PathBuf, File)> {
     let mut found = Err(ErrorKind::AlreadyExists.into());
     for number in 0..MAX_NAMES {
         let mut part = name.to_owned();
@@ -164,7 +164,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = folder(path);
     let name = path.file_name().unwrap_or_default();
     let earlier = fs::metadata(path);
-    match beside(folder, name, bytes) {
+    match write_new(folder, name, bytes) {
         Ok(part) => {
             let renamed = match &earlier {
                 Ok(earlier) => fs::set_permissions(&part, earlier.permissions()),

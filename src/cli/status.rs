@@ -17,17 +17,17 @@ pub(super) enum Status {
 impl Status {
     /// Prints `error` and returns its status.
     pub(super) fn failed(error: &Error) -> Self {
-        complain(error);
+        print_error(error);
         if *error == Error::Cancelled { Self::Interrupted } else { Self::BadInput }
     }
 }
 
 /// One line on standard error: `straightedge: WHAT: WHY; WHAT TO DO`.
-pub(super) fn complain(error: &Error) {
-    tell(&format!("straightedge: {}", error.sentence()));
+pub(super) fn print_error(error: &Error) {
+    print_line(&format!("straightedge: {}", error.sentence()));
 }
 
 /// One line on standard error, of which nothing can control the terminal. A terminal that is gone is no error.
-pub(super) fn tell(line: &str) {
+pub(super) fn print_line(line: &str) {
     let _ = writeln!(stderr(), "{}", visible(line));
 }

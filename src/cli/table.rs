@@ -13,7 +13,7 @@ use straightedge::visible::{shown, shown_line};
 use super::grid::{Column, cell, cell_of_block, change, column, fixed, grid, whole, within};
 use super::swap_table::swaps;
 
-/// What the controls of a network's weights tell.
+/// Explains the controls of a network's weights.
 const CONTROLS_NOTE: &str = "\
 reinit_block: weights as before training, small and random. shuffled: the trained weights in random order, of the same \
 scale. What sets R²_lin apart from shuffled is their order, which was learned.

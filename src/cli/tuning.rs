@@ -13,22 +13,22 @@ const FILE: &str = "tuning.txt";
 const MOST_BYTES: u64 = 1 << 16;
 
 /// Loads the autotune results of earlier runs.
-pub(super) fn recall() {
-    recall_from(hub::store().own());
+pub(super) fn load() {
+    load_from(hub::store().own());
 }
 
 /// Saves the autotune results of this run.
-pub(super) fn keep() {
-    if let Some(text) = autotune::to_keep() {
+pub(super) fn save() {
+    if let Some(text) = autotune::to_save() {
         keep_in(hub::store().own(), text.as_bytes());
     }
 }
 
-fn recall_from(folder: &Path) {
+fn load_from(folder: &Path) {
     let mut text = Vec::new();
     let read = File::open(folder.join(FILE)).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut text));
     if read.is_ok() {
-        autotune::recall(&text);
+        autotune::load(&text);
     }
 }
 
@@ -62,6 +62,6 @@ mod tests {
         keep_in(&folder.join(FILE).join("below a file"), b"a");
         assert_eq!(names(&folder), [FILE]);
         fs::remove_dir_all(&folder).expect("removed");
-        recall_from(&folder);
+        load_from(&folder);
     }
 }

@@ -123,8 +123,8 @@ fn words(pre_tokenizer: &Value) -> Cuts {
     }
 }
 
-/// The split patterns of Llama 3, Qwen2 and BLOOM: a match that has come to a letter or digit ends before any blank or
-/// punctuation, and none looks back.
+/// The split patterns of Llama 3, Qwen2 and BLOOM. A match that contains a letter or digit ends before the next blank
+/// or punctuation mark, and no pattern has a look-behind.
 fn is_known_split(split: &Value) -> bool {
     let pattern = split["pattern"]["Regex"].as_str().unwrap_or_default();
     split["behavior"] == "Isolated" && split["invert"] == false && KNOWN_PATTERNS.contains(&pattern)
@@ -138,8 +138,8 @@ pub(super) const KNOWN_PATTERNS: [&str; 3] = [
 
 /// The characters of a byte-pair encoding whose words are whole texts, such as Llama's.
 ///
-/// Two characters that no token holds next to each other are never merged, so what is merged before them does not depend
-/// on what follows, and the reverse.
+/// If no token contains two characters in a row, they are never merged. The merges before such a pair do not depend on
+/// the text after it, nor the reverse.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pairs {
     /// Characters that are tokens of their own; others become bytes or one unknown token together.

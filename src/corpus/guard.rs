@@ -47,22 +47,22 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_tokenizer_is_an_error_of_its_file_also_for_the_hook() {
-        static HEARD: Mutex<Vec<Option<Error>>> = Mutex::new(Vec::new());
+        static PANICS: Mutex<Vec<Option<Error>>> = Mutex::new(Vec::new());
         let own = std::thread::current().id();
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             if std::thread::current().id() != own {
                 return before(panic);
             }
-            HEARD.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(tokenizer_panic());
+            PANICS.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(tokenizer_panic());
         }));
-        let told = guarded("vocab.txt", || -> std::result::Result<(), String> { panic!("planted") });
+        let result = guarded("vocab.txt", || -> std::result::Result<(), String> { panic!("planted") });
         let other = catch_unwind(|| panic!("elsewhere"));
         let _ = std::panic::take_hook();
         let expected = Error::Tokenizer { why: "vocab.txt: the crate tokenizers fails on it".into() };
-        assert_eq!(told, Err(expected.clone()));
+        assert_eq!(result, Err(expected.clone()));
         assert!(other.is_err());
-        assert_eq!(*HEARD.lock().expect("no panic held it"), [Some(expected), None]);
+        assert_eq!(*PANICS.lock().expect("no panic held it"), [Some(expected), None]);
         assert_eq!(guarded("vocab.txt", || Ok::<_, String>(7)), Ok(7));
     }
 }

@@ -3,9 +3,9 @@
 mod charsmap;
 mod cuts;
 mod guard;
+mod incremental_decoder;
 mod pattern_check;
 mod pattern_lexemes;
-mod pieces;
 mod properties;
 mod sentencepiece;
 mod special_tokens;
@@ -17,7 +17,7 @@ mod vocabularies;
 mod windows;
 
 pub use guard::tokenizer_panic;
-pub use pieces::Pieces;
+pub use incremental_decoder::IncrementalDecoder;
 pub use properties::{Properties, Property};
 pub use tokenizer_files::{TOKENIZER_KINDS, check_tokenizer_size, tokenizer_files};
 pub use tokens::{Tokenizer, check_ids, parse_token_ids};

@@ -1,8 +1,9 @@
 //! Which regular expressions of a tokenizer are matched in bounded time and memory.
 //!
-//! The tokenizers' library matches plain expressions in time linear in what they match. Around look-aheads and possessive
-//! repetitions it goes back step by step, in time that may grow with every step that has a choice, and compiles what lies
-//! between them piece by piece. So they are supported in few places, which the tokenizers of all supported families keep to.
+//! The tokenizers' library matches plain expressions in time linear in what they match. Look-aheads and possessive
+//! repetitions make it backtrack, in time that may grow with every choice, and each stretch between them is compiled as
+//! a pattern of its own. So they are accepted only in the few places where the tokenizers of the supported families
+//! have them.
 
 use super::pattern_lexemes::{Lexeme, LexemeKind, Repetition, lexemes};
 
@@ -20,8 +21,8 @@ const MOST_ELEMENTS: usize = 64;
 const MOST_CHOICES: usize = 3;
 /// Alternatives of a group that is matched step by step.
 const MOST_WORDS: usize = 8;
-/// Expressions of published tokenizers that go on no further than a number or a run of line ends: every third digit from
-/// the right in SuperBPE and Command A, and line ends in Laguna.
+/// Patterns of published tokenizers whose backtracking ends with a number or a run of line ends: groups of three digits
+/// from the right in SuperBPE and Command A, line ends in Laguna.
 const KNOWN: [&str; 3] = [r"(?=(\d{3})+(?!\d))", r"\d{1,3}(?=(?:\d{3})*\b)", r"(?:\r?\n)+(?!\r?\n)"];
 
 /// Whether an expression is matched in bounded time and memory.
@@ -61,7 +62,7 @@ fn text<'a>(pattern: &'a str, part: &[Lexeme]) -> &'a str {
 fn is_plain(part: &[Lexeme]) -> bool {
     !part.iter().any(|lexeme| match lexeme.kind {
         LexemeKind::Repeat(repetition) => repetition.is_possessive,
-        kind => kind == LexemeKind::Ahead,
+        kind => kind == LexemeKind::Lookahead,
     })
 }
 
@@ -78,7 +79,7 @@ fn has_few_copies(lexemes: &[Lexeme]) -> bool {
     let mut open = vec![Copies { sets: 0, most: 1 }];
     for (at, lexeme) in lexemes.iter().enumerate() {
         let inner = match lexeme.kind {
-            LexemeKind::Open | LexemeKind::Ahead => {
+            LexemeKind::Open | LexemeKind::Lookahead => {
                 open.push(Copies { sets: 0, most: 1 });
                 continue;
             }
@@ -101,7 +102,7 @@ fn alternatives(lexemes: &[Lexeme]) -> Option<Vec<&[Lexeme]>> {
     let (mut found, mut start, mut depth) = (Vec::new(), 0, 0usize);
     for (at, lexeme) in lexemes.iter().enumerate() {
         match lexeme.kind {
-            LexemeKind::Open | LexemeKind::Ahead => depth += 1,
+            LexemeKind::Open | LexemeKind::Lookahead => depth += 1,
             LexemeKind::Close => depth = depth.checked_sub(1)?,
             LexemeKind::Bar if depth == 0 => {
                 found.push(&lexemes[start..at]);
@@ -153,10 +154,10 @@ fn elements_in_steps(pattern: &str, part: &[Lexeme]) -> Option<usize> {
 fn without_end(part: &[Lexeme]) -> (&[Lexeme], &[Lexeme]) {
     match part {
         [steps @ .., Lexeme { kind: LexemeKind::End, .. }] => (steps, &part[steps.len()..]),
-        [steps @ .., ahead, look, close]
-            if ahead.kind == LexemeKind::Ahead && look.kind.is_single() && close.kind == LexemeKind::Close =>
+        [steps @ .., lookahead, class, close]
+            if lookahead.kind == LexemeKind::Lookahead && class.kind.is_single() && close.kind == LexemeKind::Close =>
         {
-            (steps, std::slice::from_ref(look))
+            (steps, std::slice::from_ref(class))
         }
         _ => (part, &[]),
     }

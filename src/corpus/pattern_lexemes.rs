@@ -1,5 +1,5 @@
-//! Takes a regular expression apart, as far as two readers of it agree: the one that the tokenizers' library has, and
-//! `regex-syntax`.
+//! Splits a regular expression into lexemes, and refuses syntax that the tokenizers' library and `regex-syntax` parse
+//! differently.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(super) enum LexemeKind {
     /// The start of a group.
     Open,
     /// The start of a look-ahead.
-    Ahead,
+    Lookahead,
     Close,
     Bar,
     /// The start of the text.
@@ -80,8 +80,12 @@ fn next(rest: &str) -> Option<(LexemeKind, usize)> {
 
 /// Other groups set flags for what follows, name themselves, look back or cannot be gone back into.
 fn group(rest: &str) -> Option<(LexemeKind, usize)> {
-    let openings =
-        [("(?:", LexemeKind::Open), ("(?i:", LexemeKind::Open), ("(?=", LexemeKind::Ahead), ("(?!", LexemeKind::Ahead)];
+    let openings = [
+        ("(?:", LexemeKind::Open),
+        ("(?i:", LexemeKind::Open),
+        ("(?=", LexemeKind::Lookahead),
+        ("(?!", LexemeKind::Lookahead),
+    ];
     match openings.into_iter().find(|(opening, _)| rest.starts_with(opening)) {
         Some((opening, kind)) => Some((kind, opening.len())),
         None => (!rest.starts_with("(?")).then_some((LexemeKind::Open, 1)),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{Pieces, TokenWindows, Tokenizer, synthetic};
+use super::{IncrementalDecoder, TokenWindows, Tokenizer, synthetic};
 use crate::error::Result;
 
 /// Tokens with a class of their own; all others are one class.
@@ -46,9 +46,9 @@ impl Properties {
         if let Some(tokenizer) = tokenizer {
             let mut texts = Vec::with_capacity(ids.len());
             for window in ids.chunks_exact(seq_len) {
-                let mut pieces = Pieces::after(&[]);
+                let mut decoder = IncrementalDecoder::after(&[]);
                 for id in window {
-                    texts.push(pieces.push(tokenizer, *id)?.text);
+                    texts.push(decoder.push(tokenizer, *id)?.text);
                 }
             }
             let by_window =

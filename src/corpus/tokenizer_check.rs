@@ -22,15 +22,15 @@ const LONGEST_MARK: usize = 64;
 const LONGEST_WORD: u64 = 1000;
 /// Bytes of a token. The trie of a Unigram vocabulary is taken down recursively, and tokens of other models own their text.
 const LONGEST_PIECE: usize = 1 << 10;
-/// Bytes of a token's text that are counted with what it stands for: those of the usual unknown tokens.
+/// Bytes of a token's text that count as part of the text that it replaces, enough for the usual unknown tokens.
 const USUAL_TOKEN: u64 = 16;
 /// Bytes of all pieces of a Unigram vocabulary, whose trie takes about a hundred times as many; XLM-R's has 2 MB.
 const LARGEST_VOCABULARY: usize = 1 << 24;
 
 type Checked<T> = std::result::Result<T, String>;
 
-/// Refuses a file that makes the crate panic, or take time or memory out of proportion. Returns the most bytes that
-/// become of one byte of text, with those that tokens hold beyond it.
+/// Refuses a file that makes the crate panic, or take time or memory out of proportion. Returns the most bytes that one
+/// byte of text can grow to, in text and tokens together.
 pub(super) fn check(tree: &Value) -> Checked<u64> {
     is_record("model", &tree["model"])?;
     model(&tree["model"])?;
@@ -43,7 +43,7 @@ pub(super) fn check(tree: &Value) -> Checked<u64> {
     Ok(growth * copied(&tree["model"]).div_ceil(USUAL_TOKEN).max(1))
 }
 
-/// The crate reads some lists as objects whose fields have no names, of which nothing is known here.
+/// Refuses lists: the crate reads some of them as objects by position, which this check does not model.
 fn is_record(path: &str, value: &Value) -> Checked<()> {
     if value.is_object() || value.is_null() { Ok(()) } else { Err(format!("{path} is not a JSON object")) }
 }
@@ -146,8 +146,8 @@ fn model(model: &Value) -> Checked<()> {
     merges(model)
 }
 
-/// The most bytes that a token holds beyond the text it stands for: its marks, and the text of the unknown token or of
-/// another token of its id.
+/// The most bytes by which a token may be longer than the text that it replaces: its marks, the text of the unknown
+/// token, or that of another token with the same id.
 fn copied(model: &Value) -> u64 {
     let len = |field: &str| model[field].as_str().map_or(0, str::len);
     let vocab = model["vocab"].as_object();

@@ -80,8 +80,8 @@ impl TokenWindows {
     }
 }
 
-/// n windows in contiguous or interleaved folds. Fold k holds the positions ⌊k·n/folds⌋ … ⌊(k+1)·n/folds⌋ − 1, which are
-/// the windows of the text in its order, or dealt to the folds in turn.
+/// n windows in contiguous or interleaved folds. Fold k holds the positions ⌊k·n/folds⌋ … ⌊(k+1)·n/folds⌋ − 1 of the
+/// list of windows, which is in the order of the text or interleaved over the folds.
 ///
 /// The last fold is the held-out set. None is empty, and none is larger than the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

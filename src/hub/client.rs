@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Wait};
 use crate::weights::Listener;
 
-/// Seconds after which a wait tells how much of it is left.
+/// Seconds between two events of a wait, each with the seconds left.
 const STEP: f64 = 30.0;
 /// Seconds between two tries to reserve a file.
 const LOCK_WAIT: f64 = 1.0;
@@ -73,18 +73,18 @@ impl Hub {
         &*self.0.store
     }
 
-    pub(super) fn tell(&self, event: Event) {
+    pub(super) fn emit(&self, event: Event) {
         let listener = self.0.listener.borrow().clone();
         if let Some(listener) = listener {
             listener(event);
         }
     }
 
-    /// Waits, and tells at intervals how long it still takes.
+    /// Waits, and emits the seconds left at intervals.
     pub(super) async fn wait(&self, wait: Wait) {
         let Wait { seconds: mut left, why } = wait;
         while left > 0.0 {
-            self.tell(Event::Waiting(Wait { seconds: left, why: why.clone() }));
+            self.emit(Event::Waiting(Wait { seconds: left, why: why.clone() }));
             let step = left.min(STEP);
             self.0.http.sleep(step).await;
             left -= step;
@@ -116,7 +116,7 @@ impl Hub {
     }
 
     /// Sends a request for about `bytes` until it succeeds, within `patience`; `what` names the target in errors.
-    pub(super) async fn ask(
+    pub(super) async fn send(
         &self,
         what: &str,
         request: &HttpRequest,
@@ -147,7 +147,7 @@ impl Hub {
         let request = HttpRequest { url, range: None };
         let mut patience = RetryPolicy::for_documents();
         'again: loop {
-            let Response { headers, mut body, .. } = self.ask(what, &request, 0, &mut patience).await?;
+            let Response { headers, mut body, .. } = self.send(what, &request, 0, &mut patience).await?;
             if headers.get("content-type").is_some_and(|kind| kind.starts_with("text/html")) {
                 return Err(not_the_file(what, "a web page came".into()));
             }

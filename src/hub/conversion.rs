@@ -36,7 +36,7 @@ impl Hub {
             Ok(converted) if is_conversion(main, converted.repo()) => {
                 if is_news {
                     let (name, revision) = (id.name().to_string(), revision.to_string());
-                    self.tell(Event::Warning(Warning::new(&WarningKind::Converted { name, revision })));
+                    self.emit(Event::Warning(Warning::new(&WarningKind::Converted { name, revision })));
                 }
                 converted
             }
@@ -44,7 +44,7 @@ impl Hub {
         }
     }
 
-    /// The revision of the conversion: as the hub says once in a visit, or as it said last.
+    /// The revision of the conversion: asked for once in a visit; offline, the last answer.
     async fn conversion(&self, id: &HubId, main: &Repo, url: String) -> Option<String> {
         if let Some(known) = self.visit().conversion(&url) {
             return known;
@@ -57,7 +57,7 @@ impl Hub {
         let main = Repo { conversion: conversion.clone(), ..main.clone() };
         self.visit().keep_repo(self.listed_at(id, ""), &main);
         // Only a visit without a network needs it, and then finds the weights missing.
-        let _ = self.store().remember(id, &main).await;
+        let _ = self.store().save_repo(id, &main).await;
         conversion
     }
 }

@@ -76,8 +76,8 @@ impl DiskStore {
         self.own_folder(&file.repo).join(&file.commit).join(format!("{}.parts", file.path))
     }
 
-    /// A file next to a file's parts, for its lock or the note that it is verified.
-    fn beside(&self, file: &FileKey, ending: &str) -> PathBuf {
+    /// The lock of a file, or a note about it such as `verified`, next to its parts.
+    fn note_path(&self, file: &FileKey, ending: &str) -> PathBuf {
         self.parts(file).with_extension(ending)
     }
 
@@ -142,7 +142,7 @@ impl DiskStore {
             *downloads += 1;
             return Ok(true);
         }
-        let path = self.beside(file, "lock");
+        let path = self.note_path(file, "lock");
         match self.open_lock(&path).map_err(TryLockError::Error).and_then(|lock| lock.try_lock().map(|()| lock)) {
             Ok(lock) => {
                 locks.insert(file.clone(), (lock, 1));
@@ -177,7 +177,7 @@ impl DiskStore {
         }
         // Without the note it is verified again in the next run.
         if let Some(stamp) = self.stamp(file) {
-            let note = self.beside(file, "verified");
+            let note = self.note_path(file, "verified");
             let _ = fs::create_dir_all(note.parent().unwrap_or(&self.own)).and_then(|()| fs::write(note, stamp));
         }
         Ok(())
@@ -241,15 +241,15 @@ impl DiskStore {
             gone(&blob, fs::remove_file(&blob))?;
         }
         gone(&snapshot, fs::remove_file(&snapshot))?;
-        // Without the note a saved measurement of the copy is not refused, but the damage is told all the same.
-        let (note, discarded) = (self.beside(file, "discarded"), self.discarded_now(file) + 1);
+        // A note that cannot be written is no error: only a saved measurement of the copy is then not refused.
+        let (note, discarded) = (self.note_path(file, "discarded"), self.discarded_now(file) + 1);
         let folder = note.parent().unwrap_or(&self.own);
         let _ = fs::create_dir_all(folder).and_then(|()| fs::write(&note, discarded.to_string()));
         Ok(())
     }
 
     fn discarded_now(&self, file: &FileKey) -> u64 {
-        let note = fs::read_to_string(self.beside(file, "discarded"));
+        let note = fs::read_to_string(self.note_path(file, "discarded"));
         note.ok().and_then(|note| note.parse().ok()).unwrap_or_default()
     }
 
@@ -432,7 +432,7 @@ impl Store for DiskStore {
     }
 
     fn is_verified(&self, file: &FileKey) -> bool {
-        let note = fs::read_to_string(self.beside(file, "verified")).ok();
+        let note = fs::read_to_string(self.note_path(file, "verified")).ok();
         note.is_some() && note == self.stamp(file)
     }
 
@@ -444,7 +444,7 @@ impl Store for DiskStore {
         Box::pin(async move { self.forget_now(file) })
     }
 
-    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+    fn load_repo<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
         Box::pin(async move { Ok(self.noted(id).or_else(|| self.cached(id))) })
     }
 
@@ -455,7 +455,7 @@ impl Store for DiskStore {
         })
     }
 
-    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+    fn save_repo<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move {
             self.resolved.borrow_mut().insert(id.clone(), repo.commit.clone());
             let note = self.note(id);

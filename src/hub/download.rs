@@ -52,7 +52,8 @@ pub(super) struct DownloadMeter<'a> {
     done: u64,
     total: u64,
     started: Instant,
-    told: f64,
+    /// Seconds at which the last event was sent.
+    reported: f64,
     /// The announced download it is a part of.
     announced: Option<&'a GroupProgress>,
 }
@@ -70,7 +71,7 @@ impl<'a> DownloadMeter<'a> {
     }
 
     pub(super) fn new(hub: &'a Hub, stage: Stage, total: u64) -> Self {
-        Self { hub, stage, done: 0, total, started: Instant::now(), told: f64::NEG_INFINITY, announced: None }
+        Self { hub, stage, done: 0, total, started: Instant::now(), reported: f64::NEG_INFINITY, announced: None }
     }
 
     /// Adds bytes, reports at intervals, and yields so that the owner can cancel.
@@ -80,9 +81,9 @@ impl<'a> DownloadMeter<'a> {
             announced.0.set(Some(Bytes { done: self.done, total: self.total, started: self.started }));
         }
         let seconds = self.started.elapsed().as_secs_f64();
-        if seconds - self.told >= REPORT || self.done >= self.total {
-            self.told = seconds;
-            self.hub.tell(Event::Progress(Progress { stage: self.stage, done: self.done, total: self.total, seconds }));
+        if seconds - self.reported >= REPORT || self.done >= self.total {
+            self.reported = seconds;
+            self.hub.emit(Event::Progress(Progress { stage: self.stage, done: self.done, total: self.total, seconds }));
         }
         yield_now().await;
     }
@@ -104,7 +105,7 @@ pub(super) async fn fetch(
     while let Some(next) = part.missing.first().cloned() {
         let range = (next != (0..key.size)).then(|| next.clone());
         let request = HttpRequest { url: id_url.into(), range };
-        let response = hub.ask(&key.path, &request, next.end - next.start, &mut patience).await?;
+        let response = hub.send(&key.path, &request, next.end - next.start, &mut patience).await?;
         let (start, end) = extent(key, &request, &response)?;
         let left = plan::len(&part.missing);
         let outcome = part.stream(response, start..end, meter).await?;
@@ -133,14 +134,14 @@ fn extent(key: &FileKey, request: &HttpRequest, response: &Response) -> Result<(
     if response.status == 206 && request.range.is_none() {
         return refused("a part came instead of the whole file".into());
     }
-    let (Some(asked), 206) = (&request.range, response.status) else {
+    let (Some(requested), 206) = (&request.range, response.status) else {
         // A length in a header may be that of a compressed body; the bytes are counted as they come.
         return Ok((0, key.size));
     };
-    let expected = format!("bytes {}-{}/{}", asked.start, asked.end - 1, key.size);
+    let expected = format!("bytes {}-{}/{}", requested.start, requested.end - 1, key.size);
     match response.header("content-range") {
         Some(found) if found.trim() != expected => refused(format!("{found} instead of {expected}")),
-        _ => Ok((asked.start, asked.end)),
+        _ => Ok((requested.start, requested.end)),
     }
 }
 
@@ -197,9 +198,9 @@ impl FileDownload<'_> {
     /// Stores the missing bytes of a chunk.
     async fn keep(&mut self, position: u64, chunk: &[u8], meter: &mut DownloadMeter<'_>) -> Result<()> {
         let whole = position..position + chunk.len() as u64;
-        let wanted: Ranges =
+        let requested: Ranges =
             self.missing.iter().map(|range| range.start.max(whole.start)..range.end.min(whole.end)).collect();
-        for range in plan::normal(wanted.into_iter().filter(|range| range.start < range.end).collect()) {
+        for range in plan::normal(requested.into_iter().filter(|range| range.start < range.end).collect()) {
             let bytes = &chunk[(range.start - position) as usize..(range.end - position) as usize];
             self.hub.store().write(self.key, range.start, bytes).await?;
             self.unflushed += bytes.len() as u64;

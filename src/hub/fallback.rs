@@ -158,16 +158,16 @@ impl Store for Fallback {
         })
     }
 
-    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
-        self.first.recall(id)
+    fn load_repo<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+        self.first.load_repo(id)
     }
 
     fn revisions<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Vec<(String, Repo)>> {
         self.first.revisions(id)
     }
 
-    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
-        Box::pin(async move { self.unless_full(self.first.remember(id, repo).await) })
+    fn save_repo<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.unless_full(self.first.save_repo(id, repo).await) })
     }
 }
 
@@ -189,8 +189,8 @@ mod tests {
         }
         fn write<'a>(&'a self, file: &'a FileKey, at: u64, bytes: &'a [u8]) -> LocalBoxFuture<'a, Result<()>> {
             Box::pin(async move {
-                let room = self.1.get().checked_sub(bytes.len());
-                self.1.set(room.ok_or_else(|| Error::StorageFull { why: "quota".into() })?);
+                let free = self.1.get().checked_sub(bytes.len());
+                self.1.set(free.ok_or_else(|| Error::StorageFull { why: "quota".into() })?);
                 self.0.write(file, at, bytes).await
             })
         }
@@ -200,22 +200,22 @@ mod tests {
         fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
             self.0.forget(file)
         }
-        fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
-            self.0.recall(id)
+        fn load_repo<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+            self.0.load_repo(id)
         }
-        fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
-            self.0.remember(id, repo)
+        fn save_repo<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+            self.0.save_repo(id, repo)
         }
     }
 
     #[test]
     fn what_finds_no_room_goes_on_in_memory_and_is_read_in_one_piece() {
-        let told = Rc::new(Cell::new(0));
+        let reports = Rc::new(Cell::new(0));
         let store = Fallback::new(Rc::new(Small(MemoryStore::default(), Cell::new(6))));
-        let heard = told.clone();
+        let counter = reports.clone();
         store.listen(Rc::new(move |event| {
             assert!(matches!(&event, Event::Warning(warning) if warning.code == "storage_full"), "{event:?}");
-            heard.set(heard.get() + 1);
+            counter.set(counter.get() + 1);
         }));
         let key =
             FileKey { repo: HubId::model("a/b").unwrap(), commit: "c".into(), path: "w".into(), size: 12, blob: None };
@@ -225,7 +225,7 @@ mod tests {
             }
             assert_eq!(store.held(&key).await.unwrap(), [0..12]);
             assert_eq!(store.read(&key, 4..11).await.unwrap(), b"efghijk");
-            assert_eq!(told.get(), 1, "told once");
+            assert_eq!(reports.get(), 1, "one event");
             store.forget(&key).await.unwrap();
             assert!(store.held(&key).await.unwrap().is_empty());
         });

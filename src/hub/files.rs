@@ -1,4 +1,4 @@
-//! A model on the hub as a source of files, which are fetched before they are read unless stored already.
+//! A model on the hub as a source of files. A read first fetches what is not stored yet.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,17 +97,17 @@ impl HubFiles {
     pub(super) async fn carry_out(&self, plan: Plan) -> Result<()> {
         let mut meter = DownloadMeter::of_announced(&self.hub, &self.announced, plan.bytes());
         for (key, ranges) in plan.ranges {
-            let Brought::Damaged(damaged) = self.bring(&key, &ranges, &mut meter).await? else { continue };
+            let Ensured::Damaged(damaged) = self.ensure(&key, &ranges, &mut meter).await? else { continue };
             // A damaged copy has been deleted, but what was read of it is in results.
             if self.trusted.borrow_mut().remove(&key.path) {
                 return Err(damaged.of_used_weights());
             }
             if is_weight_file(&key.path) {
                 let file = key.path.clone();
-                self.hub.tell(Event::Warning(Warning::new(&WarningKind::Discarded { file })));
+                self.hub.emit(Event::Warning(Warning::new(&WarningKind::Discarded { file })));
             }
             // All of it is fetched again, because only a whole file has a hash.
-            if let Brought::Damaged(again) = self.bring(&key, &vec![0..key.size], &mut meter).await? {
+            if let Ensured::Damaged(again) = self.ensure(&key, &vec![0..key.size], &mut meter).await? {
                 return Err(again);
             }
         }
@@ -115,12 +115,12 @@ impl HubFiles {
     }
 
     /// Fetches what is missing of `ranges`, and verifies the file if it is complete and was not verified before.
-    async fn bring(&self, key: &FileKey, ranges: &Ranges, meter: &mut DownloadMeter<'_>) -> Result<Brought> {
+    async fn ensure(&self, key: &FileKey, ranges: &Ranges, meter: &mut DownloadMeter<'_>) -> Result<Ensured> {
         let store = self.hub.store();
         let held = store.held(key).await?;
         let is_unknown = |held: &Ranges| *held == [0..key.size] && !self.hub.is_verified(key);
         if plan::missing(ranges, &held).is_empty() && !is_unknown(&held) {
-            return Ok(Brought::Held);
+            return Ok(Ensured::Held);
         }
         let _lock = self.hub.lock(key).await?;
         // Another program may have fetched some of it in the meantime.
@@ -130,11 +130,11 @@ impl HubFiles {
         if is_unknown(&store.held(key).await?) {
             match self.hub.verify(key).await {
                 // What was stored before may have been damaged there, not on its way.
-                Err(error @ Error::HashMismatch { .. }) if !held.is_empty() => return Ok(Brought::Damaged(error)),
+                Err(error @ Error::HashMismatch { .. }) if !held.is_empty() => return Ok(Ensured::Damaged(error)),
                 verified => verified?,
             }
         }
-        Ok(Brought::Held)
+        Ok(Ensured::Held)
     }
 
     /// Fetches ranges from the hub.
@@ -154,8 +154,8 @@ impl HubFiles {
     }
 }
 
-/// The outcome of bringing ranges of a file into the store.
-enum Brought {
+/// Whether the requested ranges of a file are in the store.
+enum Ensured {
     Held,
     /// The file, of which some was stored before, had another hash and was deleted.
     Damaged(Error),
@@ -205,8 +205,8 @@ impl Files for HubFiles {
                 let why = format!("a size of {} bytes, where {LARGEST_WHOLE} are the most", key.size);
                 return Err(not_the_file(file, why));
             }
-            let wanted = if is_whole { 0..key.size } else { range.clone() };
-            self.carry_out(self.plan(&[(file.into(), wanted)]).await?).await?;
+            let requested = if is_whole { 0..key.size } else { range.clone() };
+            self.carry_out(self.plan(&[(file.into(), requested)]).await?).await?;
             if !is_whole && !self.hub.is_verified(&key) {
                 self.trusted.borrow_mut().insert(key.path.clone());
             }
@@ -230,7 +230,7 @@ impl Files for HubFiles {
         })
     }
 
-    fn doubt<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<()>> {
+    fn report_damaged<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let key = self.key(file)?;
             let _lock = self.hub.lock(&key).await?;

@@ -35,7 +35,7 @@ impl Hub {
 
     /// [`Hub::open`] with only the files directly in `folder` of the repository, by their full paths.
     pub(super) async fn open_folder(&self, id: &HubId, folder: &str) -> Result<HubFiles> {
-        let known = self.store().recall(id).await?;
+        let known = self.store().load_repo(id).await?;
         let listed = |repo: &Repo| repo.files.keys().any(|path| folder_of(path) == folder);
         let pinned = |repo: &Repo| is_commit(&repo.commit) && id.revision() == Some(&repo.commit);
         let stored = known.clone().filter(&listed);
@@ -43,13 +43,13 @@ impl Hub {
             return Ok(HubFiles::new(self.clone(), repo));
         }
         if let Some(repo) = self.visit().repo(&self.listed_at(id, folder)) {
-            self.remember(id, &repo).await?;
+            self.save_repo(id, &repo).await?;
             return Ok(HubFiles::new(self.clone(), repo));
         }
         let mut repo = match (self.list(id, folder).await, stored) {
             (Err(Error::Network { why, .. }), Some(known)) => {
                 let commit = known.commit.clone();
-                self.tell(Event::Warning(Warning::new(&WarningKind::Offline { why, commit })));
+                self.emit(Event::Warning(Warning::new(&WarningKind::Offline { why, commit })));
                 return Ok(HubFiles::new(self.clone(), known));
             }
             (listed, _) => listed?,
@@ -64,13 +64,13 @@ impl Hub {
             if !repo.gated {
                 self.visit().keep_repo(self.listed_at(id, folder), &repo);
             }
-            self.remember(id, &repo).await?;
+            self.save_repo(id, &repo).await?;
         }
         Ok(HubFiles::new(self.clone(), repo))
     }
 
-    async fn remember(&self, id: &HubId, repo: &Repo) -> Result<()> {
-        match self.store().remember(id, repo).await {
+    async fn save_repo(&self, id: &HubId, repo: &Repo) -> Result<()> {
+        match self.store().save_repo(id, repo).await {
             // A cache that can only be read still serves what it holds.
             Err(Error::UnwritableFile { .. }) => Ok(()),
             remembered => remembered,
@@ -92,7 +92,7 @@ impl Hub {
         let pinned = id.at(&commit).ok().filter(|_| is_commit(&commit));
         let pinned = pinned.ok_or_else(|| not_the_file(&what, "its commit is not one of 40 digits".into()))?;
         let files = self.tree(id, &commit, folder).await?;
-        let remark = if folder.is_empty() { self.remark(id, &files).await } else { None };
+        let remark = if folder.is_empty() { self.same_weights_notice(id, &files).await } else { None };
         Ok(Repo { id: pinned, commit, files, gated: is_gated(&gated), remark, conversion: None })
     }
 
@@ -123,7 +123,7 @@ impl Hub {
     }
 
     /// A sentence if a checkpoint has the weights of the main branch, listed once in a visit, or of a known revision.
-    async fn remark(&self, id: &HubId, files: &BTreeMap<String, RepoFile>) -> Option<String> {
+    async fn same_weights_notice(&self, id: &HubId, files: &BTreeMap<String, RepoFile>) -> Option<String> {
         let revision = id.checkpoint()?;
         let main = id.at("main").ok()?;
         let url = self.listed_at(&main, "");
@@ -138,7 +138,7 @@ impl Hub {
         let known = self.store().revisions(id).await;
         let known = known.iter().filter(|(name, _)| *name != revision && (name != "main" || main.is_none()));
         let others = main.iter().map(|files| ("main", files));
-        step::remark(revision, files, others.chain(known.map(|(name, repo)| (&**name, &repo.files))))
+        step::same_weights_notice(revision, files, others.chain(known.map(|(name, repo)| (&**name, &repo.files))))
     }
 }
 

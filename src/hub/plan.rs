@@ -29,10 +29,10 @@ pub fn normal(mut ranges: Ranges) -> Ranges {
     joined
 }
 
-/// The parts of `wanted` that are not in `held`; both must be normal.
-pub fn missing(wanted: &[Range<u64>], held: &[Range<u64>]) -> Ranges {
+/// The parts of `requested` that are not in `held`; both must be normal.
+pub fn missing(requested: &[Range<u64>], held: &[Range<u64>]) -> Ranges {
     let mut missing = Vec::new();
-    for range in wanted {
+    for range in requested {
         let mut start = range.start;
         for held in held.iter().filter(|held| held.start < range.end && held.end > range.start) {
             if held.start > start {

@@ -13,8 +13,8 @@ const LONGEST_WAIT: f64 = 300.0;
 const STEP: f64 = 60.0;
 /// Retries in a row after the server asked to wait.
 const REFUSALS: u32 = 20;
-/// Most minutes told to the user; a server that asks for more is as good as gone.
-const LONGEST_TOLD: f64 = 24.0 * 60.0;
+/// Most minutes that an error names; a server that asks for more is as good as gone.
+const LONGEST_REPORTED: f64 = 24.0 * 60.0;
 
 /// Counts retries and decides when to give up.
 pub(super) struct RetryPolicy {
@@ -57,21 +57,22 @@ impl RetryPolicy {
         Ok(Wait { seconds, why: format!("the connection broke ({why}), the download will continue") })
     }
 
-    /// The wait that the server asks for, or twice as long each time if it does not say or a browser may not read it.
+    /// The wait that the server requests. If it names none, or a browser may not read it, every wait is twice the one
+    /// before.
     ///
     /// # Errors
     /// It has been waited for long enough, or asks for more.
     pub(super) fn busy(&mut self, what: &str, response: &Response) -> Result<Wait> {
         let left = LONGEST_WAIT - self.waited;
-        let asked = asked_wait(response, now());
-        let seconds = asked.unwrap_or_else(|| f64::from(2 << self.refusals.min(5)).min(STEP).min(left)).max(1.0);
+        let requested = requested_wait(response, now());
+        let seconds = requested.unwrap_or_else(|| f64::from(2 << self.refusals.min(5)).min(STEP).min(left)).max(1.0);
         let why = match response.status {
             429 => "too many requests from this address".to_owned(),
             status => format!("it answered {status}"),
         };
         self.refusals += 1;
         if self.refusals > REFUSALS || seconds > left {
-            let minutes = (asked.unwrap_or(LONGEST_WAIT) / 60.0).ceil().clamp(1.0, LONGEST_TOLD) as u64;
+            let minutes = (requested.unwrap_or(LONGEST_WAIT) / 60.0).ceil().clamp(1.0, LONGEST_REPORTED) as u64;
             return Err(Error::HubBusy { what: what.into(), why, minutes });
         }
         self.waited += seconds;
@@ -90,7 +91,7 @@ fn now() -> f64 {
 
 /// Seconds to wait, by `Retry-After: 30`, `Retry-After: Wed, 25 Nov 2026 10:00:00 GMT` or `RateLimit: "api";r=0;t=30`.
 /// A date is compared with the server's own clock if it tells it.
-fn asked_wait(response: &Response, now: f64) -> Option<f64> {
+fn requested_wait(response: &Response, now: f64) -> Option<f64> {
     let now = response.header("date").and_then(date::of_http).unwrap_or(now);
     let after = response.header("retry-after");
     let after = after.and_then(|value| seconds(value).or_else(|| Some((date::of_http(value)? - now).max(0.0))));
@@ -149,31 +150,31 @@ mod tests {
 
     #[test]
     fn what_the_server_asks_for_is_kept_to_and_bounded() {
-        let (told, error) = waits(&[("retry-after", "140")]);
-        assert_eq!(told, [140.0, 140.0]);
+        let (waited, error) = waits(&[("retry-after", "140")]);
+        assert_eq!(waited, [140.0, 140.0]);
         assert!(error.contains("wait 3 minutes"), "{error}");
         for absurd in ["18446744073709551615", "99999999999999999999999", "301"] {
-            let (told, error) = waits(&[("retry-after", absurd)]);
+            let (waited, error) = waits(&[("retry-after", absurd)]);
             let minutes = if absurd == "301" { "wait 6 minutes" } else { "wait 1440 minutes" };
-            assert!(told.is_empty() && error.contains(minutes), "{absurd}: {told:?} {error}");
+            assert!(waited.is_empty() && error.contains(minutes), "{absurd}: {waited:?} {error}");
         }
-        let (told, _) = waits(&[("retry-after", "0")]);
-        assert_eq!(told, [1.0; REFUSALS as usize], "never without a pause");
+        let (waited, _) = waits(&[("retry-after", "0")]);
+        assert_eq!(waited, [1.0; REFUSALS as usize], "never without a pause");
     }
 
     #[test]
     fn seconds_dates_and_limits_are_read() {
-        let asked = |headers: &[(&str, &str)]| asked_wait(&answer(429, headers), 784_111_777.0);
+        let requested = |headers: &[(&str, &str)]| requested_wait(&answer(429, headers), 784_111_777.0);
         let date = "Sun, 06 Nov 1994 08:49:37 GMT";
-        assert_eq!(asked(&[("retry-after", " 30 ")]), Some(30.0));
-        assert_eq!(asked(&[("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT")]), Some(30.0));
-        assert_eq!(asked(&[("retry-after", date), ("date", "Sun, 06 Nov 1994 08:49:30 GMT")]), Some(7.0));
-        assert_eq!(asked(&[("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT")]), Some(0.0), "past");
-        assert_eq!(asked(&[("ratelimit", "\"api\";r=0;t=12")]), Some(12.0));
+        assert_eq!(requested(&[("retry-after", " 30 ")]), Some(30.0));
+        assert_eq!(requested(&[("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT")]), Some(30.0));
+        assert_eq!(requested(&[("retry-after", date), ("date", "Sun, 06 Nov 1994 08:49:30 GMT")]), Some(7.0));
+        assert_eq!(requested(&[("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT")]), Some(0.0), "past");
+        assert_eq!(requested(&[("ratelimit", "\"api\";r=0;t=12")]), Some(12.0));
         for wrong in ["", "-1", "inf", "NaN", "1e9", "soon", "0x10"] {
-            assert_eq!(asked(&[("retry-after", wrong)]), None, "{wrong}");
+            assert_eq!(requested(&[("retry-after", wrong)]), None, "{wrong}");
         }
-        assert_eq!(asked(&[("ratelimit", "t=-3")]), None);
+        assert_eq!(requested(&[("ratelimit", "t=-3")]), None);
     }
 
     #[test]

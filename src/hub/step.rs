@@ -12,7 +12,7 @@ type Listing = BTreeMap<String, RepoFile>;
 const ENDINGS: [&str; 2] = [".safetensors", ".bin"];
 
 /// A sentence about `revision` if its weights are, at least in part, those of one of the `others`; the first one counts.
-pub(super) fn remark<'a>(
+pub(super) fn same_weights_notice<'a>(
     revision: &str,
     files: &Listing,
     others: impl IntoIterator<Item = (&'a str, &'a Listing)>,
@@ -61,28 +61,28 @@ mod tests {
         let main = listing(&[("model.safetensors", "a"), ("pytorch_model.bin", "b")]);
         let last = listing(&[("model.safetensors", "c"), ("pytorch_model.bin", "b")]);
         let others = [("main", &main), ("step143000", &last)];
-        let told = |revision: &str, files: &[(&str, &str)]| remark(revision, &listing(files), others);
+        let notice = |revision: &str, files: &[(&str, &str)]| same_weights_notice(revision, &listing(files), others);
         assert_eq!(
-            told("step1000", &[("model.safetensors", "a"), ("pytorch_model.bin", "x")]).as_deref(),
+            notice("step1000", &[("model.safetensors", "a"), ("pytorch_model.bin", "x")]).as_deref(),
             Some("step1000 has the same weights as main; it is not an intermediate step")
         );
         assert_eq!(
-            told("step1000", &[("model.safetensors", "c")]).as_deref(),
+            notice("step1000", &[("model.safetensors", "c")]).as_deref(),
             Some("step1000 has the same weights as step143000; one of them is not the step it is named after")
         );
-        assert_eq!(told("v1.0", &[("model.safetensors", "a")]).as_deref(), Some("v1.0 has the same weights as main"));
-        assert_eq!(told("step1000", &[("model.safetensors", "d"), ("pytorch_model.bin", "b")]), None, "what is read");
-        assert!(told("step1000", &[("pytorch_model.bin", "b")]).is_some(), "all there is");
-        assert_eq!(told("step1000", &[("config.json", "a")]), None);
+        assert_eq!(notice("v1.0", &[("model.safetensors", "a")]).as_deref(), Some("v1.0 has the same weights as main"));
+        assert_eq!(notice("step1000", &[("model.safetensors", "d"), ("pytorch_model.bin", "b")]), None, "what is read");
+        assert!(notice("step1000", &[("pytorch_model.bin", "b")]).is_some(), "all there is");
+        assert_eq!(notice("step1000", &[("config.json", "a")]), None);
     }
 
     #[test]
     fn a_step_with_one_foreign_shard_is_told() {
         let main = listing(&[("pytorch_model-00001-of-00002.bin", "a"), ("pytorch_model-00002-of-00002.bin", "b")]);
         let step = listing(&[("pytorch_model-00001-of-00002.bin", "a"), ("pytorch_model-00002-of-00002.bin", "c")]);
-        let told = remark("step50000", &step, [("main", &main)]);
+        let notice = same_weights_notice("step50000", &step, [("main", &main)]);
         assert_eq!(
-            told.as_deref(),
+            notice.as_deref(),
             Some("step50000 shares 1 of its 2 weight files with main; it mixes the weights of two steps")
         );
     }

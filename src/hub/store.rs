@@ -58,8 +58,8 @@ pub trait Store {
     /// Deletes all that is stored of a damaged file; counts in [`Store::discarded`] if the store is durable.
     fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>>;
 
-    /// The last value of [`Store::remember`] for an id, for use without a network; `None` if there is none.
-    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>>;
+    /// The last value of [`Store::save_repo`] for an id, for use without a network; `None` if there is none.
+    fn load_repo<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>>;
 
     /// The repositories remembered for the branches and tags of the same name as `id`, by revision.
     fn revisions<'a>(&'a self, _id: &'a HubId) -> LocalBoxFuture<'a, Vec<(String, Repo)>> {
@@ -67,7 +67,7 @@ pub trait Store {
     }
 
     /// Saves the resolved repository of an id, after every response of the hub.
-    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>>;
+    fn save_repo<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>>;
 }
 
 /// A store for the lifetime of the program: for tests, and when other stores are full.
@@ -137,7 +137,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+    fn load_repo<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
         Box::pin(async move { Ok(self.repos.borrow().get(id).cloned()) })
     }
 
@@ -148,7 +148,7 @@ impl Store for MemoryStore {
         Box::pin(async { found })
     }
 
-    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+    fn save_repo<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move {
             self.repos.borrow_mut().insert(id.clone(), repo.clone());
             Ok(())

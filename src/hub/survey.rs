@@ -1,5 +1,5 @@
-//! Determines what a model on the hub is and what measuring it takes, from its listing, its configuration and its
-//! weight headers alone.
+//! Reads the listing, the configuration and the weight headers of a model on the hub, and derives its architecture and
+//! the cost of a measurement.
 
 use std::rc::Rc;
 
@@ -18,14 +18,14 @@ const ACTIVATIONS: u64 = 6;
 impl HubFiles {
     /// The preview before a download. Anything that rules out the model becomes a [`Problem`](super::preflight::Problem).
     ///
-    /// `job`: the measurement; `room`: free storage and memory.
+    /// `job`: the measurement; `capacity`: free storage and memory.
     ///
     /// # Errors
     /// Only network errors.
-    pub async fn preflight(&self, job: &Job, room: &Capacity) -> Result<Preflight> {
+    pub async fn preflight(&self, job: &Job, capacity: &Capacity) -> Result<Preflight> {
         let mut found = Preflight::unknown(self.id().clone());
         self.repo().remark.iter().for_each(|remark| found.problem(false, visible(remark)));
-        match self.survey(&mut found, job, room).await {
+        match self.survey(&mut found, job, capacity).await {
             Err(error) if is_about_the_network(&error) => return Err(error),
             Err(error) => found.problem(true, error.sentence()),
             Ok(()) => {}
@@ -34,7 +34,7 @@ impl HubFiles {
         Ok(found)
     }
 
-    async fn survey(&self, found: &mut Preflight, job: &Job, room: &Capacity) -> Result<()> {
+    async fn survey(&self, found: &mut Preflight, job: &Job, capacity: &Capacity) -> Result<()> {
         let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
         let seq_len = job.protocol.seq_len;
         let json = read_whole(self, "config.json", "choose a model in Hugging Face layout").await?;
@@ -52,12 +52,12 @@ impl HubFiles {
         found.dtype = weights.dtype().map(Into::into);
         let model = model::stored(&config, &weights, need_head && config.causal)?;
         let widest = if need_head { config.vocab_size } else { config.intermediate_size };
-        let on_gpu = room.buffer.is_some();
+        let on_gpu = capacity.buffer.is_some();
         let activations = (ACTIVATIONS * 4).saturating_mul(seq_len as u64).saturating_mul(widest as u64);
         found.device_bytes = model.device_bytes(&weights, on_gpu).saturating_add(activations);
         let groups: Vec<_> = model.groups().iter().map(|names| weights.parts(names)).collect();
         self.count(found, &self.plan_groups(&groups).await?).await?;
-        found.compare(room, 4 * config.hidden_size.max(config.intermediate_size) as u64);
+        found.compare(capacity, 4 * config.hidden_size.max(config.intermediate_size) as u64);
         Ok(())
     }
 

@@ -65,7 +65,7 @@ impl fmt::Display for WikiText2 {
 impl Hub {
     /// Whether a part is stored from an earlier download; sends no request.
     pub async fn holds_wikitext(&self, part: WikiText2) -> Result<bool> {
-        let known = self.store().recall(&HubId::dataset(WIKITEXT)?).await?;
+        let known = self.store().load_repo(&HubId::dataset(WIKITEXT)?).await?;
         match known.and_then(|repo| repo.key(&part.path())) {
             Some(key) => Ok(self.store().held(&key).await? == [0..key.size]),
             None => Ok(false),

@@ -55,38 +55,43 @@ impl<'a> Checkpoint<'a> {
         self.weights.announce(&self.model.groups()).await
     }
 
-    /// Loads the embedding, with only the rows of the `wanted` tokens. Here and below, `heard` is called with the bytes
-    /// of each loaded tensor.
+    /// Loads the embedding, with only the rows of the `occurring` tokens. Here and below, `on_bytes` is called with the
+    /// bytes of each loaded tensor.
     ///
     /// # Errors
     /// Errors of the source, and a tensor that holds NaN or infinity.
     pub async fn embedding<B: Backend>(
         &self,
         backend: &B,
-        wanted: &Rc<TokenRows>,
-        heard: &dyn Fn(u64),
+        occurring: &Rc<TokenRows>,
+        on_bytes: &dyn Fn(u64),
     ) -> Result<Embedding<B::Tensor>> {
         let mut embedding = self.model.embedding.clone();
-        embedding.tokens = embedding.tokens.with_rows(wanted);
-        self.part(backend, embedding, heard).await
+        embedding.tokens = embedding.tokens.with_rows(occurring);
+        self.part(backend, embedding, on_bytes).await
     }
 
     /// Loads block `index`, which must exist.
     ///
     /// # Errors
     /// As [`Checkpoint::embedding`].
-    pub async fn block<B: Backend>(&self, backend: &B, index: usize, heard: &dyn Fn(u64)) -> Result<Block<B::Tensor>> {
+    pub async fn block<B: Backend>(
+        &self,
+        backend: &B,
+        index: usize,
+        on_bytes: &dyn Fn(u64),
+    ) -> Result<Block<B::Tensor>> {
         // Group 0 is the embedding.
         self.weights.prepare(&self.model.groups()[index + 1]).await?;
-        load_part(backend, self.weights, self.model.blocks[index].clone(), heard).await
+        load_part(backend, self.weights, self.model.blocks[index].clone(), on_bytes).await
     }
 
     /// Loads the output head; `None` if the model has none or it was not requested.
     ///
     /// # Errors
     /// As [`Checkpoint::embedding`].
-    pub async fn head<B: Backend>(&self, backend: &B, heard: &dyn Fn(u64)) -> Result<Option<Head<B::Tensor>>> {
-        self.part(backend, self.model.output_head(), heard).await
+    pub async fn head<B: Backend>(&self, backend: &B, on_bytes: &dyn Fn(u64)) -> Result<Option<Head<B::Tensor>>> {
+        self.part(backend, self.model.output_head(), on_bytes).await
     }
 
     /// Shapes of the embedding.
@@ -103,10 +108,10 @@ impl<'a> Checkpoint<'a> {
         &self,
         backend: &B,
         part: P,
-        heard: &dyn Fn(u64),
+        on_bytes: &dyn Fn(u64),
     ) -> Result<P::Of<B::Tensor>> {
         self.weights.prepare(&names(&part)).await?;
-        load_part(backend, self.weights, part, heard).await
+        load_part(backend, self.weights, part, on_bytes).await
     }
 }
 

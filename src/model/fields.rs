@@ -108,8 +108,8 @@ impl Fields {
         }
     }
 
-    /// Standard deviation of initial weights. Its default is the same in every family, and stands for 0 as well, since
-    /// a network whose weights are all 0 is no control.
+    /// Standard deviation of initial weights. Every family has the same default. It also replaces 0, because a network
+    /// with all weights 0 is no control.
     pub(super) fn initializer_range(&self, field: &str) -> Result<f32> {
         let is_zero = self.get(field).and_then(Value::as_f64) == Some(0.0);
         let given = if is_zero { None } else { self.positive(field)? };

@@ -35,25 +35,25 @@ pub async fn load<B: Backend>(
     fetch(config, weights, need_head).await?;
     let model = stored(config, weights, need_head)?;
     let (total, done) = (model.stored_bytes(weights), Cell::new(0));
-    let heard = |bytes| {
+    let add = |bytes| {
         done.set(done.get() + bytes);
         on_bytes(done.get(), total);
     };
-    load_part(backend, weights, model, &heard).await
+    load_part(backend, weights, model, &add).await
 }
 
-/// Loads a part of a model, each checkpoint tensor once, in file order; `heard` receives the bytes of each.
+/// Loads a part of a model, each checkpoint tensor once, in file order; `on_bytes` receives the bytes of each.
 pub(super) async fn load_part<B: Backend, P: ModelPart<CheckpointTensor> + Clone>(
     backend: &B,
     weights: &Weights,
     part: P,
-    heard: &dyn Fn(u64),
+    on_bytes: &dyn Fn(u64),
 ) -> Result<P::Of<B::Tensor>> {
     let mut loaded = HashMap::new();
     for uses in by_tensor(&part, weights).into_values() {
         let values =
             if uses.iter().any(CheckpointTensor::is_piecemeal) { None } else { Some(uses[0].read(weights).await?) };
-        heard(weights.bytes(uses[0].name()));
+        on_bytes(weights.bytes(uses[0].name()));
         for place in uses {
             let (shape, arranged) = place.arrange(weights, values.as_deref().unwrap_or_default()).await?;
             let values = arranged.as_deref().or(values.as_deref()).unwrap_or_default();

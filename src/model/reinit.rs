@@ -60,19 +60,19 @@ impl<'a, B: Backend> Draw<'a, B> {
         Self { backend, deviation: config.initializer_range, typed: config.type_vocab_size > 0, random }
     }
 
-    /// Draws the embedding; keeps only the rows of the `wanted` tokens.
+    /// Draws the embedding; keeps only the rows of the `occurring` tokens.
     pub async fn embedding(
         &mut self,
         shapes: &Embedding<Shape>,
-        wanted: Option<&TokenRows>,
+        occurring: Option<&TokenRows>,
     ) -> Result<Embedding<B::Tensor>> {
         let Shape { rows, cols } = shapes.tokens;
         let (mut tokens, step) = (Vec::new(), (PIECE / cols).max(1));
         for first in (0..rows).step_by(step) {
             let ids = first..rows.min(first + step);
             let values = self.values(ids.len() * cols).await;
-            match wanted {
-                Some(wanted) => wanted.pick(ids, &values, cols, &mut tokens),
+            match occurring {
+                Some(occurring) => occurring.pick(ids, &values, cols, &mut tokens),
                 None => tokens.extend(values),
             }
         }

@@ -41,7 +41,7 @@ pub(super) enum Arrangement {
     /// Zeros of the same shape.
     Zeros,
     /// Only the rows of the wanted tokens; the checkpoint tensor has `of` rows.
-    Rows { wanted: Rc<TokenRows>, of: usize },
+    Rows { occurring: Rc<TokenRows>, of: usize },
 }
 
 /// Elements decoded at a time when only some rows of a table are kept.
@@ -65,9 +65,9 @@ impl CheckpointTensor {
     }
 
     /// Restricts an unchanged table to the rows of some tokens.
-    pub(super) fn with_rows(self, wanted: &Rc<TokenRows>) -> Self {
+    pub(super) fn with_rows(self, occurring: &Rc<TokenRows>) -> Self {
         let of = self.rows;
-        Self { rows: wanted.len(), arrangement: Arrangement::Rows { wanted: wanted.clone(), of }, ..self }
+        Self { rows: occurring.len(), arrangement: Arrangement::Rows { occurring: occurring.clone(), of }, ..self }
     }
 
     /// Whether it is read in pieces and never as a whole.
@@ -108,17 +108,17 @@ impl CheckpointTensor {
             }
             Arrangement::PlusOne => Some(values.iter().map(|value| 1.0 + value).collect()),
             Arrangement::Zeros => Some(vec![0.0; values.len()]),
-            Arrangement::Rows { wanted, of } => Some(self.some_rows(weights, wanted, *of).await?),
+            Arrangement::Rows { occurring, of } => Some(self.some_rows(weights, occurring, *of).await?),
         };
         Ok((self.device_shape(), arranged))
     }
 
-    async fn some_rows(&self, weights: &Weights, wanted: &TokenRows, of: usize) -> Result<Vec<f32>> {
+    async fn some_rows(&self, weights: &Weights, occurring: &TokenRows, of: usize) -> Result<Vec<f32>> {
         let (mut kept, cols) = (Vec::with_capacity(self.rows * self.cols()), self.cols());
         let step = (PIECE / cols).max(1);
         for first in (0..of).step_by(step) {
             let ids = first..of.min(first + step);
-            wanted.pick(ids.clone(), &weights.matrix_rows(&self.name, ids, cols).await?, cols, &mut kept);
+            occurring.pick(ids.clone(), &weights.matrix_rows(&self.name, ids, cols).await?, cols, &mut kept);
             yield_now().await;
         }
         Ok(kept)
@@ -226,7 +226,7 @@ impl CheckpointTensor {
             Arrangement::PlusFirstRow { first, .. } => all - (first * self.cols()) as u64,
             Arrangement::Columns(columns) => all / self.cols() as u64 * columns.len() as u64,
             Arrangement::HeadPart { .. } => all / 3,
-            Arrangement::Rows { wanted, of } => all / *of as u64 * wanted.len() as u64,
+            Arrangement::Rows { occurring, of } => all / *of as u64 * occurring.len() as u64,
         }
     }
 }

@@ -33,8 +33,8 @@ impl TokenRows {
     /// Appends the occurring rows to `rows`; `values` holds the rows `ids` of a table with `cols` columns.
     pub(super) fn pick(&self, ids: Range<usize>, values: &[f32], cols: usize, rows: &mut Vec<f32>) {
         let first = self.0.partition_point(|id| (*id as usize) < ids.start);
-        let wanted = self.0[first..].iter().map(|id| *id as usize).take_while(|id| ids.contains(id));
-        wanted.for_each(|id| rows.extend(&values[(id - ids.start) * cols..][..cols]));
+        let occurring = self.0[first..].iter().map(|id| *id as usize).take_while(|id| ids.contains(id));
+        occurring.for_each(|id| rows.extend(&values[(id - ids.start) * cols..][..cols]));
     }
 }
 

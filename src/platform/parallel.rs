@@ -59,7 +59,7 @@ pub(crate) fn zeros(len: usize) -> Vec<f32> {
 
 /// Runs `f` on another thread if there is one; `None` if it did not finish.
 #[cfg(not(target_arch = "wasm32"))]
-pub(crate) async fn aside<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> Option<R> {
+pub(crate) async fn on_own_thread<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> Option<R> {
     let (sender, receiver) = futures::channel::oneshot::channel();
     rayon::spawn(move || {
         // Fails only if the receiver was dropped.
@@ -70,7 +70,7 @@ pub(crate) async fn aside<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'sta
 
 /// Runs `f` on another thread if there is one.
 #[cfg(target_arch = "wasm32")]
-pub(crate) async fn aside<R>(f: impl FnOnce() -> R) -> Option<R> {
+pub(crate) async fn on_own_thread<R>(f: impl FnOnce() -> R) -> Option<R> {
     Some(f())
 }
 

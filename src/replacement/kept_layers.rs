@@ -65,7 +65,7 @@ impl KeptLayers {
     /// The new `config.json`, given that of the whole model.
     ///
     /// # Errors
-    /// If the configuration cannot say of each layer that stays what it was, such as whether its attention is local.
+    /// If the configuration cannot describe every remaining layer as it was, such as which layers have local attention.
     pub fn config(&self, json: &str) -> Result<String> {
         let malformed = |why: String| Error::MalformedJson { file: "config.json".into(), why };
         let mut fields: Map<String, Value> =
@@ -88,7 +88,7 @@ impl KeptLayers {
         let local =
             whole.local.as_ref().map(|local| LocalAttention { layers: self.of_each(&local.layers), ..local.clone() });
         let expected = ModelConfig { num_hidden_layers: count, local, ..whole };
-        match alike(ModelConfig::from_json(&text)?) == alike(expected) {
+        match without_local_attention(ModelConfig::from_json(&text)?) == without_local_attention(expected) {
             true => Ok(text),
             false => Err(bound_to_number("num_hidden_layers", &count.to_string())),
         }
@@ -102,7 +102,7 @@ impl KeptLayers {
 }
 
 /// A configuration in which local attention of no layer is none.
-fn alike(config: ModelConfig) -> ModelConfig {
+fn without_local_attention(config: ModelConfig) -> ModelConfig {
     let local = config.local.clone().filter(|local| local.layers.contains(&true));
     ModelConfig { local, ..config }
 }

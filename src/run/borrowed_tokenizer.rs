@@ -45,8 +45,8 @@ impl Files for BorrowedTokenizer {
         self.model.prepare(parts)
     }
 
-    fn doubt<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<()>> {
-        self.source(file).doubt(file)
+    fn report_damaged<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<()>> {
+        self.source(file).report_damaged(file)
     }
 
     fn discarded<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, u64> {

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use crate::backend::Backend;
 use crate::backend::gpu::Options;
 use crate::continuation::{Both, Candidate, Continuation, Opening, Step};
-use crate::corpus::{Pieces, Tokenizer, check_ids};
+use crate::corpus::{IncrementalDecoder, Tokenizer, check_ids};
 use crate::error::{Error, Result};
 use crate::event::{Event, MapDump, Outcome, Stage};
 use crate::forward::{Forward, ignore};
@@ -62,19 +62,19 @@ impl MapSource {
 
 /// Continues a prompt with a model and with the same model whose blocks `job.blocks` are linear (`None`: all). The
 /// stream yields [`Opening`] and [`Step`]s and ends after `Finished` or `Failed`; dropping it cancels.
-pub fn continuation(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: MapSource) -> Events {
+pub fn continuation(job: Job, settings: Continuation, files: Rc<dyn Files>, maps: MapSource) -> Events {
     Events::new(move |out| async move {
         job.check()?;
-        asked.check()?;
+        settings.check()?;
         out.listen_to(&*files);
         let config = read_config(&*files, &job).await?;
         let context = context_of(&config)?;
         let tokenizer = tokenizer(&*files).await?;
-        let prompt = read_prompt(&tokenizer, &asked.prompt, &config, context).await?;
+        let prompt = read_prompt(&tokenizer, &settings.prompt, &config, context).await?;
         let blocks = job.chosen_blocks(config.num_hidden_layers)?;
         let maps = BlockMaps::prepare(&job, &files, maps, &blocks, &config, &out).await?;
-        let sides = PreparedContinuation { job, asked, files, config, context, tokenizer, prompt, blocks };
-        on_device!(sides.job.backend, Options::default(), &out, backend => sides.run(&backend, maps, &out).await)
+        let prepared = PreparedContinuation { job, settings, files, config, context, tokenizer, prompt, blocks };
+        on_device!(prepared.job.backend, Options::default(), &out, backend => prepared.run(&backend, maps, &out).await)
     })
 }
 
@@ -160,7 +160,7 @@ fn given(maps: &[MapDump], block: usize, width: usize) -> Result<(usize, AffineM
 /// Everything that is known before a device is chosen.
 struct PreparedContinuation {
     job: Job,
-    asked: Continuation,
+    settings: Continuation,
     files: Rc<dyn Files>,
     config: ModelConfig,
     context: usize,
@@ -187,7 +187,7 @@ impl PreparedContinuation {
             swaps.insert(*block, Replacement::affine(backend, map)?);
         }
         drop(maps);
-        ModelPair { sides: self, backend, model: &model, swaps }.go(out).await?;
+        ModelPair { prepared: self, backend, model: &model, swaps }.run(out).await?;
         let seconds = Seconds { total: out.elapsed(), ..Seconds::default() };
         out.emit(Event::Finished(Outcome { seconds, peak_memory: memory::peak(), ppl: None })).await;
         Ok(())
@@ -219,7 +219,7 @@ impl Prepared {
 
 /// Both models on one device.
 struct ModelPair<'a, B: Backend> {
-    sides: &'a PreparedContinuation,
+    prepared: &'a PreparedContinuation,
     backend: &'a B,
     model: &'a Model<B::Tensor>,
     swaps: Replacements<B::Tensor>,
@@ -228,17 +228,17 @@ struct ModelPair<'a, B: Backend> {
 /// One of the two texts.
 struct ContinuedText {
     ids: Vec<u32>,
-    pieces: Pieces,
+    decoder: IncrementalDecoder,
 }
 
 impl<B: Backend> ModelPair<'_, B> {
-    async fn go(&self, out: &Emitter) -> Result<()> {
-        let PreparedContinuation { asked, context, prompt, .. } = self.sides;
+    async fn run(&self, out: &Emitter) -> Result<()> {
+        let PreparedContinuation { settings, context, prompt, .. } = self.prepared;
         out.emit(Event::Opened(Box::new(self.open().await?))).await;
-        let side = || ContinuedText { ids: prompt.clone(), pieces: Pieces::after(prompt) };
+        let side = || ContinuedText { ids: prompt.clone(), decoder: IncrementalDecoder::after(prompt) };
         let mut texts = Both { original: side(), linear: side() };
-        let meter = out.stage(Stage::Continue, asked.tokens as u64);
-        for step in 0..asked.tokens {
+        let meter = out.stage(Stage::Continue, settings.tokens as u64);
+        for step in 0..settings.tokens {
             if texts.original.ids.len() > *context {
                 out.warn(Warning::new(&WarningKind::ContextFull { context: *context, step }));
                 break;
@@ -252,7 +252,7 @@ impl<B: Backend> ModelPair<'_, B> {
 
     /// The perplexity of the prompt under both models.
     async fn open(&self) -> Result<Opening> {
-        let PreparedContinuation { job, config, context, prompt, blocks, .. } = self.sides;
+        let PreparedContinuation { job, config, context, prompt, blocks, .. } = self.prepared;
         Ok(Opening {
             model: job.model.clone(),
             blocks: blocks.clone(),
@@ -269,7 +269,7 @@ impl<B: Backend> ModelPair<'_, B> {
 
     /// Appends one token to both texts.
     async fn step(&self, step: usize, texts: &mut Both<ContinuedText>) -> Result<Step> {
-        let PreparedContinuation { asked, tokenizer, .. } = self.sides;
+        let PreparedContinuation { settings, tokenizer, .. } = self.prepared;
         let (original, linear) = (&texts.original.ids, &texts.linear.ids);
         let p = self.next(&[original], &Replacements::new(), "original model").await?.swap_remove(0);
         let parted = original != linear;
@@ -277,7 +277,7 @@ impl<B: Backend> ModelPair<'_, B> {
         let mut q = self.next(contexts, &self.swaps, "model with linear blocks").await?;
         let own = if parted { q.pop() } else { None };
         let q = q.swap_remove(0);
-        let draw = |distribution: &Distribution| distribution.choose(asked.temperature, asked.seed, step as u64);
+        let draw = |distribution: &Distribution| distribution.choose(settings.temperature, settings.seed, step as u64);
         let chosen = Both { original: draw(&p), linear: draw(own.as_ref().unwrap_or(&q)) };
         let name = |id| tokenizer.name(id);
         Ok(Step {
@@ -288,13 +288,13 @@ impl<B: Backend> ModelPair<'_, B> {
             },
             kl: p.divergence(&q),
             entropy: Both { original: p.entropy(), linear: q.entropy() },
-            candidates: candidates(&p, &q, asked.top, &name),
+            candidates: candidates(&p, &q, settings.top, &name),
             own: own.map_or(Vec::new(), |own| {
                 let alone = |id| {
                     let probability = Both { original: None, linear: Some(own.probability(id)) };
                     Candidate { id, name: name(id), probability }
                 };
-                own.top(asked.top).into_iter().map(alone).collect()
+                own.top(settings.top).into_iter().map(alone).collect()
             }),
         })
     }
@@ -337,7 +337,7 @@ impl<B: Backend> ModelPair<'_, B> {
 impl ContinuedText {
     fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<crate::continuation::Token> {
         self.ids.push(id);
-        self.pieces.push(tokenizer, id)
+        self.decoder.push(tokenizer, id)
     }
 }
 

@@ -33,8 +33,8 @@ pub async fn extent(job: &Job, files: &dyn Files, text: &Text, on_bytes: &dyn Fn
 pub async fn rows_extent(job: &Job, files: Rc<dyn Files>, file: &str) -> Result<CorpusSize> {
     job.check().map_err(Error::of_rows)?;
     let rows = RowsFile::open(files, file).await.map_err(Error::of_rows)?;
-    let Protocol { rows: asked, seq_len, folds, .. } = job.protocol;
-    let used = rows.n.min(asked);
+    let Protocol { rows: requested, seq_len, folds, .. } = job.protocol;
+    let used = rows.n.min(requested);
     let folds = Folds::of_rows(&job.corpus, used, seq_len, folds);
     let extent = of_folds(job, rows.n, used / seq_len, folds, rows.d_in);
     Ok(CorpusSize { refusal: extent.refusal.map(Error::of_rows), ..extent })

@@ -136,13 +136,13 @@ impl Emitter {
 
     /// Starts a stage and returns its meter.
     pub(super) fn stage(&self, stage: Stage, total: u64) -> StageMeter {
-        let meter = self.later(stage, total);
-        meter.go();
+        let meter = self.paused_stage(stage, total);
+        meter.resume();
         meter
     }
 
     /// The meter of a stage that starts later or runs in pieces.
-    pub(super) fn later(&self, stage: Stage, total: u64) -> StageMeter {
+    pub(super) fn paused_stage(&self, stage: Stage, total: u64) -> StageMeter {
         let (done, spent, since) = (Cell::new(None), Cell::new(0.0), Cell::new(None));
         StageMeter { emitter: self.clone(), stage, total, done, spent, since }
     }
@@ -163,17 +163,17 @@ pub(super) struct StageMeter {
 
 impl StageMeter {
     /// Starts or resumes the stage.
-    pub(super) fn go(&self) {
+    pub(super) fn resume(&self) {
         if self.since.get().is_none() {
             self.since.set(Some(Instant::now()));
         }
         if self.done.get().is_none() {
-            self.tell(0, self.total);
+            self.report(0, self.total);
         }
     }
 
-    /// Pauses the clock until the next `go`.
-    pub(super) fn rest(&self) {
+    /// Pauses the clock until the next `resume`.
+    pub(super) fn pause(&self) {
         self.spent.set(self.seconds());
         self.since.set(None);
     }
@@ -182,16 +182,16 @@ impl StageMeter {
     pub(super) async fn during<R>(&self, work: impl Future<Output = R>) -> R {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|context| {
-            self.go();
+            self.resume();
             let polled = work.as_mut().poll(context);
-            self.rest();
+            self.pause();
             polled
         })
         .await
     }
 
     /// Queues the amount done; `total` may change from call to call.
-    pub(super) fn tell(&self, done: u64, total: u64) {
+    pub(super) fn report(&self, done: u64, total: u64) {
         self.done.set(Some(done));
         let progress = Progress { stage: self.stage, done, total, seconds: self.seconds() };
         self.emitter.send(Event::Progress(progress));
@@ -199,18 +199,18 @@ impl StageMeter {
 
     /// Reports the amount done and yields, so that the stream's owner can cancel.
     pub(super) async fn reach(&self, done: u64) {
-        self.say(done, self.total).await;
+        self.report_and_yield(done, self.total).await;
     }
 
     /// [`StageMeter::reach`] with a total that may change.
-    pub(super) async fn say(&self, done: u64, total: u64) {
-        self.tell(done, total);
+    pub(super) async fn report_and_yield(&self, done: u64, total: u64) {
+        self.report(done, total);
         yield_now().await;
     }
 
     /// Adds to the amount done and queues it.
     pub(super) fn add(&self, more: u64) {
-        self.tell(self.done.get().unwrap_or(0) + more, self.total);
+        self.report(self.done.get().unwrap_or(0) + more, self.total);
     }
 
     /// Adds to the amount done, reports it and yields.
@@ -220,7 +220,7 @@ impl StageMeter {
     }
 
     /// Yields without a report, so that the stream's owner can cancel.
-    pub(super) async fn again(&self) {
+    pub(super) async fn yield_now(&self) {
         yield_now().await;
     }
 

@@ -14,7 +14,7 @@ use super::events::StageMeter;
 use super::inputs::Text;
 use super::tokenizer::tokenizer;
 
-/// Bytes up to which a text is read to its end, so that the report tells how many tokens it has.
+/// Texts up to this many bytes are read to the end, so that the report has their number of tokens.
 const READ_WHOLE: usize = 1 << 22;
 
 /// Reads a model's configuration, and refuses settings that do not fit it.
@@ -55,7 +55,7 @@ pub(super) async fn read_text(
     text: &Text,
     meter: &StageMeter,
 ) -> Result<(CorpusInfo, TokenWindows)> {
-    let ids = token_ids(files, name, protocol, config, text, &|done, total| meter.tell(done, total)).await?;
+    let ids = token_ids(files, name, protocol, config, text, &|done, total| meter.report(done, total)).await?;
     let corpus = CorpusInfo { id: name.into(), sha256: Some(text.sha256()), tokens: ids.len() };
     Ok((corpus, windows(files, name, protocol, config, ids).await?))
 }
@@ -132,7 +132,7 @@ pub(super) async fn model_info(
         checkpoint: job.checkpoint.clone(),
         tokenizer: job.tokenizer.clone(),
         architecture: config.architecture.name().into(),
-        sha256: Some(weights.sha256(&|done, total| meter.tell(done, total)).await?),
+        sha256: Some(weights.sha256(&|done, total| meter.report(done, total)).await?),
         sha256_claimed: !weights.is_verified(),
         dtype: weights.dtype().map(Into::into),
         hidden_size: config.hidden_size,
@@ -150,7 +150,7 @@ pub(super) async fn rows_info(job: &Job, file: &RowsFile, meter: &StageMeter) ->
     Ok(ModelInfo {
         id: job.model.clone(),
         architecture: "rows".into(),
-        sha256: Some(file.sha256(&|done, total| meter.tell(done, total)).await?),
+        sha256: Some(file.sha256(&|done, total| meter.report(done, total)).await?),
         dtype: file.dtype().map(Into::into),
         hidden_size: file.d_in,
         num_hidden_layers: 1,

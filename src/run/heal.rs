@@ -94,7 +94,7 @@ impl Prepared {
         for (name, parts) in &swept.halves {
             context.heal_together(pass, name, parts).await?;
         }
-        pass.took(|seconds| &mut seconds.heal, &context.meter);
+        pass.set_seconds(|seconds| &mut seconds.heal, &context.meter);
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use crate::report::{Header, Report};
 use crate::solve::AffineMap;
 
 /// Size limit in bytes, enough for the maps of the smallest GPT-2; maps beyond it are measured again.
-const ROOM: usize = 32 << 20;
+const MOST_BYTES: usize = 32 << 20;
 
 /// The maps of the last measurement, by block.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ impl MapCache {
     fn keep(&mut self, dump: &MapDump) {
         let map = CachedMap::of(dump);
         let held: usize = self.maps.values().map(CachedMap::bytes).sum();
-        if held + map.bytes() <= ROOM {
+        if held + map.bytes() <= MOST_BYTES {
             self.maps.insert(dump.block, map);
         }
     }
@@ -148,7 +148,7 @@ mod tests {
         kept.receive(&Event::Started(Box::new(header("a"))));
         // Two numbers of four bytes and two of eight per input, and a few.
         for block in 0..3 {
-            kept.receive(&map(block, ROOM / 24 / 2 - 8));
+            kept.receive(&map(block, MOST_BYTES / 24 / 2 - 8));
         }
         assert!(kept.of(&header("a"), &[0, 1]).is_some() && kept.of(&header("a"), &[2]).is_none());
     }

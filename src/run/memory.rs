@@ -11,10 +11,10 @@ const MEGABYTE: u64 = 1_000_000;
 /// Matrices of d_in × d_in and of d_out × d_out that one thread's solve holds at its peak, in addition to the sums:
 /// measured in Chromium, 4.5 of the first and 5.5 of the second.
 const SOLVE_MATRICES: f64 = 6.0;
-/// Copies of x and y of all rows that a trained measure holds: as captured, in units of the training, and on the
-/// device, which is the same memory on a CPU.
+/// Copies of x and y of all rows that a trained measure holds: the captured ones, those scaled for the training, and those on
+/// the device, which on a CPU are in the same memory.
 const COPIES: f64 = 3.0;
-/// Threads that share a solve: the headline fit and the remainder are computed beside each other.
+/// Threads that share a solve: the headline fit and the remainder are computed concurrently.
 const SOLVE_THREADS: usize = 2;
 
 /// The sums of second moments that exist at once.
@@ -52,11 +52,11 @@ impl Sums {
 /// # Errors
 /// [`Error::NeedsMemory`].
 pub(super) fn check(what: &str, sums: Sums) -> Result<()> {
-    fits(what, sums, threads(), left())
+    fits(what, sums, threads(), free_bytes())
 }
 
 fn fits(what: &str, sums: Sums, threads: usize, limit: Option<u64>) -> Result<()> {
-    match beyond(sums.bytes(threads), limit) {
+    match exceeded(sums.bytes(threads), limit) {
         Some((needed, limit)) => {
             let Sums { d_in, d_out, folds, rows, .. } = sums;
             let held = if rows > 0 { format!(", and {rows} rows that its measures hold") } else { String::new() };
@@ -72,14 +72,14 @@ fn fits(what: &str, sums: Sums, threads: usize, limit: Option<u64>) -> Result<()
 /// # Errors
 /// [`Error::ModelMemory`], and those of a model whose tensors are missing or of another shape.
 pub(super) fn check_model(config: &ModelConfig, weights: &Weights) -> Result<()> {
-    match beyond(model::stored(config, weights, true)?.f32_bytes(), left()) {
+    match exceeded(model::stored(config, weights, true)?.f32_bytes(), free_bytes()) {
         Some((needed, limit)) => Err(Error::ModelMemory { needed, limit }),
         None => Ok(()),
     }
 }
 
 /// Megabytes needed and left, if more are needed.
-fn beyond(needed: u64, limit: Option<u64>) -> Option<(u64, u64)> {
+fn exceeded(needed: u64, limit: Option<u64>) -> Option<(u64, u64)> {
     let limit = limit.filter(|limit| needed > *limit)?;
     Some((needed.div_ceil(MEGABYTE), limit / MEGABYTE))
 }
@@ -87,14 +87,14 @@ fn beyond(needed: u64, limit: Option<u64>) -> Option<(u64, u64)> {
 /// All that a browser can address, less what was in use before the first measurement: the module, a model's tokenizer,
 /// a text. What a measurement takes later is free again after it, although the memory never shrinks.
 #[cfg(target_arch = "wasm32")]
-fn left() -> Option<u64> {
+fn free_bytes() -> Option<u64> {
     static FIRST: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
     Some((1 << 32) - FIRST.get_or_init(|| peak().unwrap_or_default()))
 }
 
 /// Bytes that the system can give, if it says so.
 #[cfg(not(target_arch = "wasm32"))]
-fn left() -> Option<u64> {
+fn free_bytes() -> Option<u64> {
     let all = std::fs::read_to_string("/proc/meminfo").ok()?;
     let kibibytes = all.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(kibibytes.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)

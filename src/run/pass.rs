@@ -61,14 +61,14 @@ impl<B: Backend> Pass<'_, B> {
     }
 
     /// Adds to the time of a stage.
-    pub(super) fn spend(&self, of: impl FnOnce(&mut Seconds) -> &mut f64, spent: f64) {
+    pub(super) fn add_seconds(&self, of: impl FnOnce(&mut Seconds) -> &mut f64, spent: f64) {
         let mut seconds = self.seconds.get();
         *of(&mut seconds) += spent;
         self.seconds.set(seconds);
     }
 
     /// Sets the time of a stage to the meter's.
-    pub(super) fn took(&self, of: impl FnOnce(&mut Seconds) -> &mut f64, meter: &StageMeter) {
+    pub(super) fn set_seconds(&self, of: impl FnOnce(&mut Seconds) -> &mut f64, meter: &StageMeter) {
         let mut seconds = self.seconds.get();
         *of(&mut seconds) = meter.seconds();
         self.seconds.set(seconds);

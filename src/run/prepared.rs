@@ -160,14 +160,14 @@ impl Prepared {
             .as_ref()
             .map(|(name, checkpoint, layers, reading)| (*name, Source { store: &store, checkpoint, layers, reading }));
 
-        let load = pass.out.later(Stage::Load, checkpoint.bytes());
+        let load = pass.out.paused_stage(Stage::Load, checkpoint.bytes());
         let measures = pass.measures(source, feed, &blocks)?;
         let rows = pass.rows(&self.folds) * self.config.num_hidden_layers as u64;
-        let meter = || pass.out.later(Stage::Layers, rows);
+        let meter = || pass.out.paused_stage(Stage::Layers, rows);
         let of_layers = pass.asks(Measure::Layers).then(|| LayerMeasure::new(pass, &self.properties, meter()));
         let sweep = Sweep { pass, source, blocks: &blocks, load: &load };
         let swept = sweep.run(measures, of_layers).await?;
-        pass.took(|seconds| &mut seconds.load, &load);
+        pass.set_seconds(|seconds| &mut seconds.load, &load);
         if self.needs_perplexity() && !self.config.causal {
             pass.explain_missing_perplexity();
         }
@@ -222,10 +222,10 @@ pub(super) async fn load<B: Backend>(
 ) -> Result<Model<B::Tensor>> {
     model::fetch(config, weights, need_head).await?;
     let load = out.stage(Stage::Load, weights.total_bytes());
-    model::load(backend, config, weights, need_head, &|done, total| load.tell(done, total)).await
+    model::load(backend, config, weights, need_head, &|done, total| load.report(done, total)).await
 }
 
-/// Warns that the text for perplexity is longer than the rows that were asked for.
+/// Warns that the text for perplexity is longer than the requested rows.
 fn warn_of_cut(name: &str, windows: &TokenWindows, out: &Emitter) {
     let (used, available) = (windows.len(), windows.available());
     if used < available {

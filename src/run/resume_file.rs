@@ -58,8 +58,8 @@ impl Resume for ResumeFile {
     /// stays a link.
     fn save(&self) -> io::Result<Box<dyn Save + '_>> {
         let place = self.0.canonicalize().unwrap_or_else(|_| self.0.clone());
-        let (beside, file) = create_beside(&place)?;
-        Ok(Box::new(StagedState { file: io::BufWriter::new(file), beside, place, is_committed: false }))
+        let (part, file) = create_part(&place)?;
+        Ok(Box::new(StagedState { file: io::BufWriter::new(file), part, place, is_committed: false }))
     }
 
     fn clear(&self) {
@@ -71,18 +71,18 @@ impl Resume for ResumeFile {
 /// Creates a file that did not exist: `NAME.part`, or a similar name if that is taken. What a killed program left of
 /// its state is replaced, no other file is.
 #[cfg(not(target_arch = "wasm32"))]
-fn create_beside(place: &std::path::Path) -> io::Result<(std::path::PathBuf, std::fs::File)> {
+fn create_part(place: &std::path::Path) -> io::Result<(std::path::PathBuf, std::fs::File)> {
     let mut found = Err(io::ErrorKind::AlreadyExists.into());
     for number in 1..=MOST_NAMES {
         let mut name = place.file_name().unwrap_or_default().to_owned();
         name.push(if number == 1 { ".part".into() } else { format!(".{number}.part") });
-        let beside = place.with_file_name(name);
-        if is_state(&beside) {
-            std::fs::remove_file(&beside)?;
+        let part = place.with_file_name(name);
+        if is_state(&part) {
+            std::fs::remove_file(&part)?;
         }
-        match std::fs::OpenOptions::new().write(true).create_new(true).open(&beside) {
+        match std::fs::OpenOptions::new().write(true).create_new(true).open(&part) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => found = Err(error),
-            created => return created.map(|file| (beside, file)),
+            created => return created.map(|file| (part, file)),
         }
     }
     found
@@ -96,14 +96,14 @@ fn is_state(path: &std::path::Path) -> bool {
     is_file && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *MAGIC
 }
 
-/// Most names tried for a file beside another one.
+/// Most names tried for a `.part` file.
 #[cfg(not(target_arch = "wasm32"))]
 const MOST_NAMES: usize = 100;
 
 #[cfg(not(target_arch = "wasm32"))]
 struct StagedState {
     file: io::BufWriter<std::fs::File>,
-    beside: std::path::PathBuf,
+    part: std::path::PathBuf,
     place: std::path::PathBuf,
     is_committed: bool,
 }
@@ -125,7 +125,7 @@ impl Save for StagedState {
         self.file.flush()?;
         // The previous state goes only once this one would survive a loss of power.
         self.file.get_ref().sync_all()?;
-        std::fs::rename(&self.beside, &self.place)?;
+        std::fs::rename(&self.part, &self.place)?;
         self.is_committed = true;
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Drop for StagedState {
     /// A state that was not written to its end is of no use.
     fn drop(&mut self) {
         if !self.is_committed {
-            let _ = std::fs::remove_file(&self.beside);
+            let _ = std::fs::remove_file(&self.part);
         }
     }
 }

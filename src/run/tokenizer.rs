@@ -23,8 +23,8 @@ struct Kept {
 }
 
 thread_local! {
-    /// The tokenizers used last, the latest at the end. `tokenizers` keeps the words that each instance has encoded for as
-    /// long as the thread lives, so that a worker would grow by reading the same files for every measurement.
+    /// The tokenizers used last, the latest at the end. `tokenizers` caches the encoded words of every instance until
+    /// the thread ends. A worker that read the same files for every measurement would therefore grow.
     static RECENT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -73,9 +73,9 @@ impl Resamples {
         self.quantiles(self.each().into_iter().map(of).collect::<Option<_>>()?)
     }
 
-    /// The interval of the smallest rank that keeps a `share` of R² (docs/measures.md, section 3), given of every window
-    /// Σ‖y − ŷ‖², Σ‖y − ȳ_h‖², and what each direction of ŷ takes away of the error (row-major, windows × directions).
-    /// `None` if R² is not positive in some resample.
+    /// The interval of the smallest rank that keeps a `share` of R² (docs/measures.md, section 3). The arguments are,
+    /// for every window, Σ‖y − ŷ‖², Σ‖y − ȳ_h‖², and the error that each direction of ŷ removes (row-major, windows ×
+    /// directions). `None` if R² is not positive in some resample.
     pub fn effective_rank(&self, [errors, totals, gains]: [&[f64]; 3], share: f64) -> Option<Interval> {
         let ranks = gains.len() / self.windows.max(1);
         if ranks == 0 || [errors.len(), totals.len(), gains.len() / ranks] != [self.windows; 3] {

@@ -29,8 +29,8 @@ const MAX_EXPONENT: i32 = 120;
 const HEADROOM: f32 = 4.0;
 /// The quantile; up to 2 % of the rows may be massive.
 const QUANTILE: f64 = 0.98;
-/// Largest share of calibration rows that may be outside the scale.
-const MAX_OUTSIDE: f64 = 0.02;
+/// Largest share of calibration rows that may be outliers, outside the scale.
+const MAX_OUTLIERS: f64 = 0.02;
 
 impl Scale {
     /// Chooses the scale from `rows` (row-major, `cols` wide, at least one row).
@@ -53,19 +53,19 @@ impl Scale {
         self.shift.iter().copied().map(f64::from).collect()
     }
 
-    /// Raises exponents one by one until few enough rows are outside: heavy tails in many columns add up.
+    /// Raises exponents one by one until few enough rows are outliers: heavy tails in many columns add up.
     fn widen(&mut self, rows: &[f32]) {
         let cols = self.cols();
-        let allowed = (MAX_OUTSIDE * (rows.len() / cols) as f64) as usize;
+        let allowed = (MAX_OUTLIERS * (rows.len() / cols) as f64) as usize;
         loop {
-            let outside: Vec<&[f32]> = rows.chunks_exact(cols).filter(|row| self.is_outside(row)).collect();
-            if outside.len() <= allowed {
+            let outliers: Vec<&[f32]> = rows.chunks_exact(cols).filter(|row| self.is_outlier(row)).collect();
+            if outliers.len() <= allowed {
                 return;
             }
             let mut raised = false;
             for j in 0..cols {
                 let (shift, exponent) = (self.shift[j], self.exponent[j]);
-                if exponent < MAX_EXPONENT && outside.iter().any(|row| exceeds(row[j], shift, exponent)) {
+                if exponent < MAX_EXPONENT && outliers.iter().any(|row| exceeds(row[j], shift, exponent)) {
                     self.exponent[j] += 1;
                     raised = true;
                 }
@@ -77,10 +77,10 @@ impl Scale {
     }
 
     /// Whether a row has a value beyond its column's scale, or NaN.
-    pub(crate) fn is_outside(&self, row: &[f32]) -> bool {
+    pub(crate) fn is_outlier(&self, row: &[f32]) -> bool {
         let columns = row.iter().zip(self.shift.iter().zip(&self.exponent));
         // No early exit, so that the loop vectorises.
-        columns.fold(false, |outside, (value, (shift, exponent))| outside | exceeds(*value, *shift, *exponent))
+        columns.fold(false, |is_outlier, (value, (shift, exponent))| is_outlier | exceeds(*value, *shift, *exponent))
     }
 }
 
@@ -276,8 +276,8 @@ impl Moments {
     }
 }
 
-/// Zeros that are really written: pages that are read before they are written, as sums are, cost two page faults each,
-/// and the second one stalls all other threads.
+/// Zeros that are written explicitly. Sums read a page before they write it, which costs two page faults if the page is
+/// fresh, and the second one stalls all other threads.
 fn zeros(len: usize) -> Vec<f64> {
     let mut zeros = vec![0.0; len];
     parallel::for_chunks(&mut zeros, 1 << 16, |_, part| part.fill(0.0));
@@ -346,8 +346,8 @@ mod tests {
             (0..10).for_each(|i| rows[(10 * j + i) * 16 + j] = 100.0);
         }
         let scale = Scale::from_rows(&rows, 16);
-        let outside = rows.chunks_exact(16).filter(|row| scale.is_outside(row)).count();
-        assert!(outside <= 20, "{outside} rows outside");
+        let outliers = rows.chunks_exact(16).filter(|row| scale.is_outlier(row)).count();
+        assert!(outliers <= 20, "{outliers} outlier rows");
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub trait Files {
     }
 
     /// Reports that a file's contents are invalid: a source with a cache discards its copy.
-    fn doubt<'a>(&'a self, _file: &'a str) -> LocalBoxFuture<'a, Result<()>> {
+    fn report_damaged<'a>(&'a self, _file: &'a str) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async { Ok(()) })
     }
 

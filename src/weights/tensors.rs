@@ -118,7 +118,7 @@ impl Weights {
             false => header::read(&*self.files, file, size).await,
         };
         if matches!(places, Err(Error::MalformedWeights { .. } | Error::MalformedTorch { .. })) {
-            self.files.doubt(file).await?;
+            self.files.report_damaged(file).await?;
         }
         places
     }
@@ -253,7 +253,7 @@ impl Weights {
     async fn elements(&self, name: &str, stored: &StoredTensor, range: Range<u64>) -> Result<Vec<f32>> {
         let format = stored.format(name)?;
         let at = |element: u64| stored.place.bytes.start + element * format.size() as u64;
-        let mut values = room(name, range.end - range.start)?;
+        let mut values = reserve(name, range.end - range.start)?;
         let piece = (PIECE / format.size()) as u64;
         for start in range.clone().step_by(piece as usize) {
             let end = range.end.min(start + piece);
@@ -336,7 +336,7 @@ fn malformed(file: &str, why: String) -> Error {
 }
 
 /// Room for the elements of a tensor, or an error if this machine cannot address or allocate it.
-fn room(tensor: &str, elements: u64) -> Result<Vec<f32>> {
+fn reserve(tensor: &str, elements: u64) -> Result<Vec<f32>> {
     let mut values = Vec::new();
     let reserved = usize::try_from(elements).is_ok_and(|elements| values.try_reserve_exact(elements).is_ok());
     if reserved { Ok(values) } else { Err(Error::NoRoom { what: format!("tensor {tensor}: its {elements} values") }) }
@@ -362,9 +362,12 @@ mod tests {
 
     #[test]
     fn values_without_room_are_told_as_such() {
-        let told = room("lm_head.weight", u64::MAX).expect_err("no machine has it").of_rows().to_string();
-        assert!(told.starts_with("tensor lm_head.weight: its 18446744073709551615 values do not fit"), "{told}");
-        assert!(!told.contains("readable"), "{told}");
-        assert!(room("small", 3).expect("room").capacity() >= 3);
+        let sentence = reserve("lm_head.weight", u64::MAX).expect_err("no machine has it").of_rows().to_string();
+        assert!(
+            sentence.starts_with("tensor lm_head.weight: its 18446744073709551615 values do not fit"),
+            "{sentence}"
+        );
+        assert!(!sentence.contains("readable"), "{sentence}");
+        assert!(reserve("small", 3).expect("room").capacity() >= 3);
     }
 }

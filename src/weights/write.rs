@@ -61,8 +61,8 @@ fn order(weights: &Weights, new: &BTreeMap<String, NewTensor>, new_name: NewName
         let format = weights.format(name).ok_or_else(|| Error::MissingTensor { tensor: name.into() })?;
         Ok((name.to_owned(), format))
     });
-    let made = new.keys().map(|name| Ok((name.clone(), Dtype::F32)));
-    let all = kept.chain(made).collect::<Result<Vec<_>>>()?;
+    let added = new.keys().map(|name| Ok((name.clone(), Dtype::F32)));
+    let all = kept.chain(added).collect::<Result<Vec<_>>>()?;
     let named =
         all.into_iter().filter_map(|(stored, dtype)| Some(FileTensor { name: new_name(&stored)?, stored, dtype }));
     let mut order: Vec<FileTensor> = named.collect();

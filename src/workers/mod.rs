@@ -109,7 +109,7 @@ impl Workers {
         if let Some((score, time)) = helped {
             return Ok(SolvedMoments { score, helped: time.map(|time| (worker, time)) });
         }
-        let score = parallel::aside(move || score_block(block, &folds)).await;
+        let score = parallel::on_own_thread(move || score_block(block, &folds)).await;
         let score = score.unwrap_or_else(|| Err(Error::Solve { block, why: "its thread ended".into() }))?;
         Ok(SolvedMoments { score, helped: None })
     }

@@ -9,16 +9,16 @@ use straightedge::weights::{Files, MemoryFiles, Weights};
 
 /// A tensor of a synthetic file: name, format, shape, bytes.
 #[derive(Clone)]
-pub(crate) struct Made {
+pub(crate) struct TestTensor {
     pub(crate) name: String,
     pub(crate) dtype: &'static str,
     pub(crate) shape: Vec<usize>,
     pub(crate) bytes: Vec<u8>,
 }
 
-pub(crate) fn f32s(name: &str, shape: &[usize], values: &[f32]) -> Made {
+pub(crate) fn f32s(name: &str, shape: &[usize], values: &[f32]) -> TestTensor {
     let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    Made { name: name.into(), dtype: "F32", shape: shape.into(), bytes }
+    TestTensor { name: name.into(), dtype: "F32", shape: shape.into(), bytes }
 }
 
 /// A file whose header is the given JSON.
@@ -28,7 +28,7 @@ pub(crate) fn file(header: &Value, data: &[u8]) -> Vec<u8> {
 }
 
 /// A valid file with these tensors.
-pub(crate) fn safetensors(tensors: &[Made]) -> Vec<u8> {
+pub(crate) fn safetensors(tensors: &[TestTensor]) -> Vec<u8> {
     let mut header = Map::new();
     let mut data = Vec::new();
     for tensor in tensors {

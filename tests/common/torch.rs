@@ -15,7 +15,7 @@ use straightedge::report::{BlockReport, Report};
 use straightedge::run::{self, Text};
 use straightedge::weights::Files;
 
-use super::synthetic::Made;
+use super::synthetic::TestTensor;
 
 pub(crate) const FILE: &str = "pytorch_model.bin";
 
@@ -200,15 +200,15 @@ pub(crate) fn strides(shape: &[i64]) -> Vec<i64> {
 }
 
 /// A tensor that fills its storage.
-pub(crate) fn whole(made: &Made, key: &str) -> Vec<u8> {
-    let kind = match made.dtype {
+pub(crate) fn whole(tensor: &TestTensor, key: &str) -> Vec<u8> {
+    let kind = match tensor.dtype {
         "F32" => "Float",
         "F16" => "Half",
         "BF16" => "BFloat16",
         "U8" => "Byte",
         other => panic!("no storage for {other}"),
     };
-    let shape: Vec<i64> = made.shape.iter().map(|&side| side as i64).collect();
+    let shape: Vec<i64> = tensor.shape.iter().map(|&side| side as i64).collect();
     view(storage(kind, key, shape.iter().product()), 0, &shape, &strides(&shape))
 }
 
@@ -225,10 +225,10 @@ pub(crate) fn archive(layout: Layout, pickle: &[u8], storages: &[&[u8]]) -> Spar
 }
 
 /// A valid file with these tensors.
-pub(crate) fn torch(layout: Layout, tensors: &[Made]) -> Vec<u8> {
+pub(crate) fn torch(layout: Layout, tensors: &[TestTensor]) -> Vec<u8> {
     let pairs: Vec<_> =
-        tensors.iter().enumerate().map(|(at, made)| (&*made.name, whole(made, &at.to_string()))).collect();
-    let storages: Vec<&[u8]> = tensors.iter().map(|made| &*made.bytes).collect();
+        tensors.iter().enumerate().map(|(at, tensor)| (&*tensor.name, whole(tensor, &at.to_string()))).collect();
+    let storages: Vec<&[u8]> = tensors.iter().map(|tensor| &*tensor.bytes).collect();
     archive(layout, &pickle(&pairs), &storages).bytes()
 }
 
@@ -237,16 +237,16 @@ pub(crate) fn bin(bytes: Vec<u8>) -> Rc<dyn Files> {
 }
 
 /// The tensors of a model among the fixtures.
-pub(crate) fn tensors(model: &str) -> Vec<Made> {
+pub(crate) fn tensors(model: &str) -> Vec<TestTensor> {
     let bytes = fs::read(super::fixture(model).join("model.safetensors")).expect(model);
     let file = safetensors::SafeTensors::deserialize(&bytes).expect(model);
-    let made = |(name, view): (String, safetensors::tensor::TensorView<'_>)| Made {
+    let tensor = |(name, view): (String, safetensors::tensor::TensorView<'_>)| TestTensor {
         name,
         dtype: "F32",
         shape: view.shape().to_vec(),
         bytes: view.data().to_vec(),
     };
-    let mut tensors: Vec<Made> = file.tensors().into_iter().map(made).collect();
+    let mut tensors: Vec<TestTensor> = file.tensors().into_iter().map(tensor).collect();
     tensors.sort_by(|one, other| one.name.cmp(&other.name));
     tensors
 }

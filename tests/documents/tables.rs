@@ -57,10 +57,13 @@ fn values_of_link_parameters_are_those_that_are_read() {
 fn the_texts_that_a_link_can_name_are_documented() {
     let form = read("web/src/state/form.rs");
     let hub = literals(between(&form, "pub const WIKITEXT", ";\n"));
-    let made: BTreeSet<String> = straightedge::bundled::MADE_TEXTS.iter().map(ToString::to_string).collect();
+    let synthetic: BTreeSet<String> = straightedge::bundled::SYNTHETIC_TEXTS.iter().map(ToString::to_string).collect();
     let named = values("text");
-    assert!(hub.len() >= 3 && made.len() >= 3);
-    assert!(hub.union(&made).all(|text| named.contains(text)), "docs/page.md: text misses some of {hub:?}, {made:?}");
+    assert!(hub.len() >= 3 && synthetic.len() >= 3);
+    assert!(
+        hub.union(&synthetic).all(|text| named.contains(text)),
+        "docs/page.md: text misses some of {hub:?}, {synthetic:?}"
+    );
 }
 
 #[test]

@@ -31,12 +31,12 @@ pub(crate) fn cases(base: Options) -> Vec<(String, Options, Case)> {
         let slow = Options { flops_per_ms: Some(1.0), ..options };
         add(format!("cut into dispatches by {exact:?}"), slow, Case::random(70, 40, &[(600, 0), (130, 1)], 30));
     }
-    let spilling = Options { spill_rows: Some(100), ..base };
+    let carrying = Options { carry_rows: Some(100), ..base };
     let batches = [(100, 0), (60, 0), (60, 1), (100, 0), (41, 1)];
-    add("sums that spill".into(), spilling, Case::random(20, 9, &batches, 31));
+    add("sums that carry".into(), carrying, Case::random(20, 9, &batches, 31));
     // More than a mebibyte of sums.
     let batches = [(100, 0), (9, 0), (2, 1)];
-    add("many sums that spill".into(), spilling, Case::random(530, 3, &batches, 32));
+    add("many sums that carry".into(), carrying, Case::random(530, 3, &batches, 32));
     for seed in 0..4 {
         add(format!("arbitrary bits, seed {seed}"), base, arbitrary_bits(seed));
     }

@@ -60,14 +60,14 @@ fn every_way_to_rewrite_changes_the_kernels_that_add_in_f32() {
 
 #[test]
 fn sums_longer_than_what_is_read_at_a_time_arrive_in_their_places() {
-    // 40 MB of sums, spilled ones in two halves: chunks of the readback end within some of them. If an odd number of
+    // 40 MB of sums, carried ones in two halves: chunks of the readback end within some of them. If an odd number of
     // four-byte largest values were read before the sums, a chunk would end within a number.
-    for spill_rows in [None, Some(2)] {
+    for carry_rows in [None, Some(2)] {
         let mut case = Case::random(601, 2080, &[(2, 0), (1, 0), (1, 1)], 42);
         case.y_scale = Scale { shift: vec![0.0; 2080], exponent: vec![2; 2080] };
-        with_device(Options { spill_rows, ..poisoned() }, async |gpu| {
+        with_device(Options { carry_rows, ..poisoned() }, async |gpu| {
             if let Err(why) = case.check(gpu).await {
-                panic!("{spill_rows:?}: {why}");
+                panic!("{carry_rows:?}: {why}");
             }
         });
     }

@@ -66,10 +66,10 @@ pub(crate) async fn check(gpu: &GpuBackend) -> std::result::Result<(), String> {
 
 async fn results<B: Backend>(on: &B) -> Result<Vec<(String, Vec<f32>)>> {
     let mut random = Random::new(77);
-    let mut made = |rows, cols| on.upload("test", Shape::new(rows, cols), &random.values(rows * cols));
-    let (a, b, weight) = (made(ROWS, COLS)?, made(ROWS, COLS)?, made(COLS, COLS)?);
-    let (row, scale) = (made(1, COLS)?, made(1, COLS)?);
-    let (cos, sin) = (made(SEQ_LEN, HEAD_DIM / 2)?, made(SEQ_LEN, HEAD_DIM / 2)?);
+    let mut random_tensor = |rows, cols| on.upload("test", Shape::new(rows, cols), &random.values(rows * cols));
+    let (a, b, weight) = (random_tensor(ROWS, COLS)?, random_tensor(ROWS, COLS)?, random_tensor(COLS, COLS)?);
+    let (row, scale) = (random_tensor(1, COLS)?, random_tensor(1, COLS)?);
+    let (cos, sin) = (random_tensor(SEQ_LEN, HEAD_DIM / 2)?, random_tensor(SEQ_LEN, HEAD_DIM / 2)?);
     // Values that half precision represents exactly.
     let halves: Vec<f32> = (0..COLS * COLS).map(|i| (i % 61) as f32 / 64.0 - 0.5).collect();
     let stored = on.upload_stored("test", Shape::new(COLS, COLS), &halves, Storage::F16)?;

@@ -36,10 +36,10 @@ async fn exact(backend: &GpuBackend) {
 /// A program that starts with another one's cache; `None` without a device.
 fn program(kept: String) -> Option<Found> {
     let body = move || {
-        autotune::recall(kept.as_bytes());
+        autotune::load(kept.as_bytes());
         let mut found = None;
         with_device(Options::default(), async |backend| {
-            let opening = autotune::held();
+            let opening = autotune::contests_run();
             exact(backend).await;
             let choice = backend.kernel_choice();
             found = Some(Found {
@@ -48,10 +48,10 @@ fn program(kept: String) -> Option<Found> {
                 exact: choice.exact,
                 flops_per_ms: choice.flops_per_ms,
                 opening,
-                held: autotune::held(),
-                kept: autotune::to_keep(),
+                held: autotune::contests_run(),
+                kept: autotune::to_save(),
             });
-            assert_eq!(autotune::to_keep(), None, "what was told is not new again");
+            assert_eq!(autotune::to_save(), None, "what was told is not new again");
         });
         found
     };

@@ -43,12 +43,12 @@ impl Sheet {
     pub fn of_continuation(continuation: &ContinuationState) -> Option<Self> {
         let (figure, transcript) = (continuation::figure(continuation)?, continuation.transcript());
         let report = continuation.report();
-        let told = [continuation::ordered(continuation), continuation::outcome(transcript)];
+        let text = [continuation::ordered(continuation), continuation::outcome(transcript)];
         // Without linear blocks nothing was measured.
         let opening = transcript.opening.as_ref();
         let plain = || opening.map(|opening| plain_source(&opening.model, &opening.device)).unwrap_or_default();
-        let mut sheet = Self::new(&figure, &told, report.map_or_else(plain, source), report);
-        sheet.data["asked"] = json!(continuation.asked());
+        let mut sheet = Self::new(&figure, &text, report.map_or_else(plain, source), report);
+        sheet.data["asked"] = json!(continuation.settings());
         sheet.data["continuation"] = json!(transcript);
         Some(sheet)
     }
@@ -235,12 +235,12 @@ mod tests {
 
     #[test]
     fn a_continuation_leaves_with_what_was_asked_and_all_that_was_told() {
-        use crate::continuation::tests::{heard, opened, step};
-        assert_eq!(Sheet::of_continuation(&heard(&[opened()])), None);
-        let continuation = heard(&[opened(), step(0, [" a", " a"], 0.0), step(1, [" bb", "=c"], 0.25)]);
+        use crate::continuation::tests::{opened, received, step};
+        assert_eq!(Sheet::of_continuation(&received(&[opened()])), None);
+        let continuation = received(&[opened(), step(0, [" a", " a"], 0.0), step(1, [" bb", "=c"], 0.25)]);
         let sheet = Sheet::of_continuation(&continuation).unwrap();
-        for told in ["Continuation of “A ”", "blocks 1, 2", "the texts diverge at token 2", "Straightedge "] {
-            assert!(sheet.svg.contains(told), "{told} in {}", sheet.svg);
+        for text in ["Continuation of “A ”", "blocks 1, 2", "the texts diverge at token 2", "Straightedge "] {
+            assert!(sheet.svg.contains(text), "{text} in {}", sheet.svg);
         }
         assert_eq!(
             (&sheet.data["asked"]["prompt"], &sheet.data["chart"]["series"][0]["points"][1]["y"]),

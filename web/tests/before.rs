@@ -67,9 +67,10 @@ fn every_link_is_read_and_says_the_same_again() {
     let mut named = BTreeSet::new();
     for link in links() {
         let given: BTreeMap<_, _> = decoded(link).into_iter().map(|(name, value)| (name, parts(&value))).collect();
-        let said = read(link).pairs().into_iter();
-        let said: BTreeMap<_, _> = said.filter_map(|(name, value)| Some((name.to_string(), parts(&value?)))).collect();
-        assert_eq!(said, given, "{link}");
+        let pairs = read(link).pairs().into_iter();
+        let pairs: BTreeMap<_, _> =
+            pairs.filter_map(|(name, value)| Some((name.to_string(), parts(&value?)))).collect();
+        assert_eq!(pairs, given, "{link}");
         named.extend(given.into_keys());
     }
     assert_eq!(BEFORE.lines().count(), 47, "no link of the version before is left out");
@@ -84,7 +85,7 @@ fn every_link_is_read_and_says_the_same_again() {
 fn links_mean_what_they_meant() {
     let losses = with("text=puzzles:1&rows=5120");
     assert_eq!((losses.model.as_deref(), losses.view, losses.block), (Some("demo-neox"), View::Losses, Some(3)));
-    assert_eq!((losses.text, losses.protocol.rows), (Some(TextChoice::Made("puzzles:1".into())), 5120));
+    assert_eq!((losses.text, losses.protocol.rows), (Some(TextChoice::Synthetic("puzzles:1".into())), 5120));
     assert_eq!(losses.measures, [Measure::Swap].into());
     let cpu = with("skip_positions=1");
     assert_eq!((cpu.protocol.skip_positions, cpu.protocol.gram), (1, GramMode::Fast));
@@ -109,7 +110,7 @@ fn links_mean_what_they_meant() {
     let recorded = Key::Recorded("demo-gpt2".into());
     assert_eq!((&runs.runs[0], &runs.without[..]), (&recorded, &[recorded.clone()][..]));
     assert_eq!(runs.runs[3], Key::Control(recorded.into(), "reinit_model".into()));
-    let sides = with("prompt=The").ask;
+    let sides = with("prompt=The").continuation;
     assert_eq!((sides.prompt.as_str(), sides.seed.as_str()), ("The cook lived in", "7"));
     assert_eq!(sides.blocks, Some(Linear::Some([0, 3, 4, 5].into())));
     let class = with("lesson=9");

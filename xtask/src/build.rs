@@ -59,11 +59,11 @@ impl Build {
 
     /// Builds everything and returns the folder to serve.
     pub(crate) fn run(&self) -> Result<PathBuf> {
-        self.run_and_tell(&|| Ok(()))
+        self.run_with(&|| Ok(()))
     }
 
     /// [`Build::run`]; `page_ready` is called as soon as the folder holds everything but the engine.
-    pub(crate) fn run_and_tell(&self, page_ready: &dyn Fn() -> Result<()>) -> Result<PathBuf> {
+    pub(crate) fn run_with(&self, page_ready: &dyn Fn() -> Result<()>) -> Result<PathBuf> {
         let effort = Effort::new(self.dev);
         if effort == Effort::Quick {
             return self.make(effort, page_ready, || Ok(None));

@@ -16,7 +16,7 @@ const TEXT: &str = "tales:1";
 /// Files of a model that a measurement reads.
 const READ: [&str; 3] = ["config.json", "model.safetensors", "tokenizer.json"];
 /// Further files, for readers and other tools.
-const BESIDE: [&str; 3] = ["README.md", "tokenizer_config.json", "training.json"];
+const COPIED_FILES: [&str; 3] = ["README.md", "tokenizer_config.json", "training.json"];
 
 /// Trains the named models, then bundles the finished runs in `out`, including checkpoints.
 pub(crate) fn train(names: &[String], out: &Path, steps: Option<usize>, device: Option<&str>) -> Result<()> {
@@ -76,7 +76,7 @@ fn bundle(out: &Path) -> Result<()> {
         }
         let target = models().join(&*name);
         fs::create_dir_all(&target).with_context(|| format!("{} cannot be made", target.display()))?;
-        for file in READ.iter().chain(&BESIDE) {
+        for file in READ.iter().chain(&COPIED_FILES) {
             fs::copy(folder.join(file), target.join(file))
                 .with_context(|| format!("{} cannot be copied", folder.join(file).display()))?;
         }

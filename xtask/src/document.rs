@@ -111,8 +111,8 @@ fn fine_tuned(recorded: &[Recorded<'_>]) -> String {
     text
 }
 
-/// Linearity of layers and networks of a model and of others, which are given in words; the changes from the first to
-/// each of them, and the sentence for layers that became less linear, or the one for others.
+/// Compares the linearity of layers and networks of the `first` model with the `others`, each with its description. The
+/// first of `sentences` is for layers that became less linear, the second for all other changes.
 fn compared(first: &Recorded<'_>, others: &[(String, &Recorded<'_>)], sentences: [&str; 2]) -> String {
     let curves = [
         ("layer linearity", Field::Linearity),
@@ -129,9 +129,9 @@ fn compared(first: &Recorded<'_>, others: &[(String, &Recorded<'_>)], sentences:
         }
     }
     for (of, _, after) in &others {
-        let said = curves.map(|(title, field)| change(title, before.curve(field), after.curve(field)));
+        let changes = curves.map(|(title, field)| change(title, before.curve(field), after.curve(field)));
         let verdict = verdict(before.curve(Field::Linearity), after.curve(Field::Linearity), sentences);
-        let _ = writeln!(text, "\n{of}: {}. {verdict}", said.join("; "));
+        let _ = writeln!(text, "\n{of}: {}. {verdict}", changes.join("; "));
     }
     text
 }
@@ -251,12 +251,12 @@ mod tests {
 
     #[test]
     fn the_sentence_goes_by_the_mean_of_the_layers() {
-        let told = |before: &[f64], after: &[f64]| {
+        let verdict = |before: &[f64], after: &[f64]| {
             let curves = [before, after].map(|curve| curve.iter().copied().map(Some).collect::<Vec<_>>());
             verdict(&curves[0], &curves[1], ["fell", "rose"])
         };
-        assert_eq!(told(&[0.9, 0.5], &[0.8, 0.55]), "fell");
-        assert_eq!(told(&[0.8, 0.5], &[0.9, 0.45]), "rose");
+        assert_eq!(verdict(&[0.9, 0.5], &[0.8, 0.55]), "fell");
+        assert_eq!(verdict(&[0.8, 0.5], &[0.9, 0.45]), "rose");
     }
 
     #[test]

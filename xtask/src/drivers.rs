@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Reads the page: device, status of the measurement, error, and for every block the value and whether it is as
 /// expected.
-const LOOK: &str = "
+const READ_PAGE: &str = "
     const find = (name) => document.querySelector(`[data-testid=${name}]`);
     const rows = [...document.querySelectorAll('tr[data-testid^=row-]')];
     const cell = (row, column) => row.querySelector(`[data-column=${column}]`)?.textContent ?? '';
@@ -161,7 +161,7 @@ impl Session {
     fn wait(&self, what: &str, is_there: impl Fn(&Value) -> bool) -> Result<Value> {
         let started = Instant::now();
         loop {
-            let found = self.script(LOOK)?;
+            let found = self.script(READ_PAGE)?;
             if is_there(&found) {
                 return Ok(found);
             }

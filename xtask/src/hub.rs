@@ -65,7 +65,7 @@ pub(crate) fn hub(args: HubArgs) -> Result<()> {
 }
 
 /// Writes a GPT-2 of this shape.
-pub(crate) fn made_model(folder: &Path, shape: Shape, seed: u64) -> Result<()> {
+pub(crate) fn synthetic_model(folder: &Path, shape: Shape, seed: u64) -> Result<()> {
     synthetic::gpt2(folder, shape, seed).with_context(|| format!("{} cannot be written", folder.display()))
 }
 

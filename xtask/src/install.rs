@@ -104,8 +104,8 @@ pub(crate) fn driver() -> Result<()> {
 /// Ensures that a folder's npm packages are installed exactly as in its lockfile.
 pub(crate) fn packages(folder: &Path) -> Result<()> {
     let changed = |file: &str| fs::metadata(folder.join(file)).and_then(|metadata| metadata.modified()).ok();
-    let (wanted, installed) = (changed("package-lock.json"), changed("node_modules/.package-lock.json"));
-    if installed.is_some() && installed >= wanted {
+    let (required, installed) = (changed("package-lock.json"), changed("node_modules/.package-lock.json"));
+    if installed.is_some() && installed >= required {
         return Ok(());
     }
     if output(npm().arg("--version")).is_none() {
@@ -178,8 +178,9 @@ pub(crate) fn python() -> Result<PathBuf> {
 
 /// Whether an environment matches the project's current requirements.
 fn is_installed(environment: &Path) -> bool {
-    let wanted = fs::read(root().join(REQUIREMENTS));
-    wanted.is_ok_and(|wanted| fs::read(environment.join("installed.txt")).is_ok_and(|installed| installed == wanted))
+    let required = fs::read(root().join(REQUIREMENTS));
+    required
+        .is_ok_and(|required| fs::read(environment.join("installed.txt")).is_ok_and(|installed| installed == required))
 }
 
 /// Installs Debian or Ubuntu packages.

@@ -176,7 +176,7 @@ fn run(task: Task) -> Result<()> {
         }
         Task::MadeModel { folder, shape, blocks, seed, .. } => {
             let shape = shape.unwrap_or(Shape { layers: blocks.unwrap_or(Shape::GPT2.layers), ..Shape::GPT2 });
-            hub::made_model(&folder, shape, seed)
+            hub::synthetic_model(&folder, shape, seed)
         }
         Task::Calibration => calibration::write(),
         Task::Train { names, out, steps, device } => demo::train(&names, &out, steps, device.as_deref()),

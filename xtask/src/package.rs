@@ -50,9 +50,9 @@ fn command_line() -> Result<Vec<Entry>> {
     name_commit(&mut build, commit().as_deref());
     run(&mut build)?;
     let program = format!("straightedge{EXE_SUFFIX}");
-    let beside = ["README.md", "LICENSE-MIT", "LICENSE-APACHE"].map(|name| (root().join(name), name.to_owned()));
+    let documents = ["README.md", "LICENSE-MIT", "LICENSE-APACHE"].map(|name| (root().join(name), name.to_owned()));
     let licences = (root().join(licences::FILE), "licences.txt".to_owned());
-    Ok(beside.into_iter().chain([licences, (target("release").join(&program), program)]).collect())
+    Ok(documents.into_iter().chain([licences, (target("release").join(&program), program)]).collect())
 }
 
 /// Everything in dist/.

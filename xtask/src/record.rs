@@ -29,10 +29,10 @@ pub(crate) fn record(names: &[String], only_tables: bool) -> Result<()> {
         bail!("{unknown} is no bundled model that was trained");
     }
     fs::create_dir_all(folder()).with_context(|| format!("{} cannot be made", folder().display()))?;
-    let wanted = |bundled: &&Bundled| !only_tables && (names.is_empty() || names.contains(&bundled.name));
+    let is_selected = |bundled: &&Bundled| !only_tables && (names.is_empty() || names.contains(&bundled.name));
     // Read once, because written reports change the sources.
     let commit = commit();
-    for bundled in index.iter().filter(wanted) {
+    for bundled in index.iter().filter(is_selected) {
         measure(bundled, commit.as_deref())?;
         if bundled.name == continuations::MODEL {
             continuations::record(commit.as_deref())?;

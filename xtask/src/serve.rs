@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use straightedge_hub_mirror as hub;
 use straightedge_hub_mirror::answer::Answer;
-use straightedge_hub_mirror::ask::Ask;
+use straightedge_hub_mirror::request::Request;
 
 use crate::build::Build;
 use crate::command::root;
@@ -30,7 +30,7 @@ pub(crate) fn serve(port: u16) -> Result<()> {
     loop {
         let seen = Snapshot::take();
         building.begin();
-        let built = Build::quick().run_and_tell(&page_ready);
+        let built = Build::quick().run_with(&page_ready);
         building.end();
         match built {
             Err(error) => eprintln!("cargo xtask serve: {error:#}; waiting for a change"),
@@ -91,20 +91,22 @@ impl Site {
         let open = |port| TcpListener::bind((self.host, port));
         let server = open(port).or_else(|_| open(0)).context("no local port can be opened")?;
         let url = format!("http://{}{}", server.local_addr()?, self.prefix);
-        hub::serve(server, move |ask, stream| self.answer(ask).send(stream, ask.method == "HEAD", None, &|_| ()));
+        hub::serve(server, move |request, stream| {
+            self.answer(request).send(stream, request.method == "HEAD", None, &|_| ())
+        });
         Ok(url)
     }
 
-    fn answer(&self, ask: &Ask) -> Answer {
-        if !["GET", "HEAD"].contains(&&*ask.method) {
+    fn answer(&self, request: &Request) -> Answer {
+        if !["GET", "HEAD"].contains(&&*request.method) {
             return Answer::new(405, "text/plain", "only GET and HEAD");
         }
-        let Some(file) = self.file(&ask.url) else { return Answer::new(404, "text/plain", "not found") };
+        let Some(file) = self.file(&request.url) else { return Answer::new(404, "text/plain", "not found") };
         self.building.wait_for(&file);
-        let (kind, range) = (content_type(&file), ask.header("range"));
+        let (kind, range) = (content_type(&file), request.header("range"));
         let answer = Answer::file(&file, range).with("Content-Type", kind).with("Cache-Control", "no-store");
         let shrinks = !kind.starts_with("image/png") && !["font/woff2", "application/octet-stream"].contains(&kind);
-        if self.compresses && shrinks && range.is_none() && ask.accepts_gzip() {
+        if self.compresses && shrinks && range.is_none() && request.accepts_gzip() {
             return answer.clone().compressed().unwrap_or(answer);
         }
         answer
@@ -161,24 +163,24 @@ mod tests {
         let absent = crate::command::root().join("absent");
         building.wait_for(&absent);
         building.begin();
-        let (say, said) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let waiting = thread::spawn({
             let building = Arc::clone(&building);
             move || {
-                say.send("waits").expect("somebody listens");
+                sender.send("waits").expect("somebody listens");
                 building.wait_for(&absent);
-                say.send("goes on").expect("somebody listens");
+                sender.send("goes on").expect("somebody listens");
             }
         });
-        assert_eq!(said.recv(), Ok("waits"));
-        assert_eq!(said.recv_timeout(Duration::from_millis(300)), Err(RecvTimeoutError::Timeout));
+        assert_eq!(receiver.recv(), Ok("waits"));
+        assert_eq!(receiver.recv_timeout(Duration::from_millis(300)), Err(RecvTimeoutError::Timeout));
         building.end();
-        assert_eq!(said.recv(), Ok("goes on"));
+        assert_eq!(receiver.recv(), Ok("goes on"));
         waiting.join().expect("the wait ends with the build");
     }
 
     /// The answer of a server, as text.
-    fn ask(address: &str, path: &str, extra: &str) -> String {
+    fn request(address: &str, path: &str, extra: &str) -> String {
         let mut stream = TcpStream::connect(address).expect("the server listens");
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{extra}\r\n");
         stream.write_all(request.as_bytes()).expect("the server reads");
@@ -191,14 +193,14 @@ mod tests {
     fn a_started_site_sends_whole_files_and_parts() {
         let url = Site::new(crate::command::root().join("xtask"), "/sub/").start(0).expect("a free port");
         let address = url.trim_start_matches("http://").trim_end_matches("/sub/");
-        let ask = |path: &str, extra: &str| ask(address, path, extra);
-        let whole = ask("/sub/Cargo.toml", "");
+        let request = |path: &str, extra: &str| request(address, path, extra);
+        let whole = request("/sub/Cargo.toml", "");
         assert!(whole.starts_with("HTTP/1.1 200") && whole.contains("[package]"), "{whole}");
         assert!(whole.contains("\r\nConnection: close\r\n"), "{whole}");
-        let part = ask("/sub/Cargo.toml", "Range: bytes=1-7\r\n");
+        let part = request("/sub/Cargo.toml", "Range: bytes=1-7\r\n");
         assert!(part.starts_with("HTTP/1.1 206") && part.ends_with("\r\n\r\npackage"), "{part}");
-        assert!(ask("/sub/absent", "").starts_with("HTTP/1.1 404"));
-        assert!(ask("/Cargo.toml", "").starts_with("HTTP/1.1 404"));
+        assert!(request("/sub/absent", "").starts_with("HTTP/1.1 404"));
+        assert!(request("/Cargo.toml", "").starts_with("HTTP/1.1 404"));
     }
 
     #[test]
@@ -206,7 +208,7 @@ mod tests {
         let docs = || Site::new(crate::command::root().join("docs"), "/");
         let is_packed = |site: Site, path: &str, extra: &str| {
             let url = site.start(0).expect("a free port");
-            let answer = ask(url.trim_start_matches("http://").trim_end_matches('/'), path, extra);
+            let answer = request(url.trim_start_matches("http://").trim_end_matches('/'), path, extra);
             assert!(answer.starts_with("HTTP/1.1 20"), "{answer}");
             answer.contains("\r\nContent-Encoding: gzip\r\n")
         };

@@ -126,8 +126,8 @@ fn workflows() -> Result<()> {
 }
 
 fn add_tests(steps: &mut Steps, TestArgs { parts, without_gpu }: &TestArgs) {
-    let wanted = |part| parts.is_empty() || parts.contains(&part);
-    if wanted(TestPart::Engine) {
+    let is_selected = |part| parts.is_empty() || parts.contains(&part);
+    if is_selected(TestPart::Engine) {
         if !without_gpu {
             steps.step("GPU adapter", install::adapter);
         }
@@ -136,7 +136,7 @@ fn add_tests(steps: &mut Steps, TestArgs { parts, without_gpu }: &TestArgs) {
     // One command for all packages compiles what they share once.
     let groups = [(TestPart::Engine, ENGINE), (TestPart::Page, PAGE), (TestPart::Tools, TOOLS)];
     let packages: Vec<&str> =
-        groups.into_iter().filter(|(part, _)| wanted(*part)).flat_map(|(_, of)| of).copied().collect();
+        groups.into_iter().filter(|(part, _)| is_selected(*part)).flat_map(|(_, of)| of).copied().collect();
     if !packages.is_empty() {
         steps.tests("Rust tests", |tally| rust(&packages, *without_gpu, tally));
     }
@@ -145,7 +145,7 @@ fn add_tests(steps: &mut Steps, TestArgs { parts, without_gpu }: &TestArgs) {
             steps.tests("references", |tally| references(&python, tally));
         });
     }
-    if wanted(TestPart::Browser) {
+    if is_selected(TestPart::Browser) {
         let browser = steps.step("browser and driver", || install::driver().and_then(|()| install::browser()));
         let site = browser.is_some().then(|| steps.step("build", build_with_checks)).flatten();
         if let Some((browser, site)) = browser.zip(site) {

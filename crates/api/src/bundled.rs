@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// Synthetic texts that the page offers by name; any other measurement seed works as well.
-pub const MADE_TEXTS: [&str; 3] = ["tales:1", "encyclopedia:1", "puzzles:1"];
+pub const SYNTHETIC_TEXTS: [&str; 3] = ["tales:1", "encyclopedia:1", "puzzles:1"];
 
 /// One entry of `models/index.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -148,8 +148,8 @@ mod tests {
             (Continuation { top: 0, ..usual.clone() }, "--top"),
             (Continuation { top: 11, ..usual }, "--top"),
         ];
-        for (asked, name) in wrong {
-            let refused = asked.check();
+        for (settings, name) in wrong {
+            let refused = settings.check();
             assert!(matches!(&refused, Err(Error::InvalidSetting { field, .. }) if field == name), "{refused:?}");
         }
     }

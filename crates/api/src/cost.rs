@@ -278,7 +278,8 @@ impl Workload {
         MeasureCost { seconds: controls * (report.seconds.of_rows() + report.seconds.solve), ..MeasureCost::default() }
     }
 
-    /// The map of every block twice, its network, and the probes that are trained beside, always on the CPU.
+    /// Healing trains the map of every block twice, its network, and its probes if they are measured too, always on the
+    /// CPU.
     fn heal(&self, report: &Report, training: &Training) -> MeasureCost {
         let trainings = healing::trainings(report);
         let of_block =
@@ -470,13 +471,13 @@ mod tests {
     #[test]
     fn measures_taken_beside_the_rows_do_not_make_the_machine_slow() {
         let alone = report(4);
-        let mut beside = report(4);
-        (beside.seconds.degrees, beside.seconds.controls) = (9.0, 6.0);
-        beside.seconds.forward += 15.0;
+        let mut concurrent = report(4);
+        (concurrent.seconds.degrees, concurrent.seconds.controls) = (9.0, 6.0);
+        concurrent.seconds.forward += 15.0;
         let training = Training::default();
         for measure in [Measure::Fit, Measure::Swap, Measure::Heal, Measure::Controls] {
-            let [alone, beside] = [&alone, &beside].map(|report| seconds(report, measure, &training));
-            assert!((beside / alone - 1.0).abs() < 1e-9, "{measure}: {alone} s and {beside} s");
+            let [alone, concurrent] = [&alone, &concurrent].map(|report| seconds(report, measure, &training));
+            assert!((concurrent / alone - 1.0).abs() < 1e-9, "{measure}: {alone} s and {concurrent} s");
         }
     }
 

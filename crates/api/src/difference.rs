@@ -1,5 +1,5 @@
-//! Two reports number by number: everything that a block, a layer or the whole measurement has, but for what is no
-//! result, by the table of [`crate::fields`]; and whether both were measured on the same thing.
+//! Compares two reports number by number: all results of blocks, layers and the whole measurement, by the table of
+//! [`crate::fields`]. Also lists the conditions in which the measurements differ.
 
 use std::collections::BTreeMap;
 
@@ -77,8 +77,8 @@ pub struct Difference {
     pub a: Option<f64>,
     /// In the second one.
     pub b: Option<f64>,
-    /// |a − b|, over |a| where that is above 1. 0 where only the last digit that the report keeps is another, infinite
-    /// where one of the two is undefined.
+    /// |a − b|, divided by |a| if that is above 1. It is 0 if a and b differ only in the last digit of the report, and
+    /// infinite if one of them is undefined.
     pub amount: f64,
     /// Factor on the tolerance of a comparison for this field.
     pub allowed: f64,

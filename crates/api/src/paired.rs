@@ -86,7 +86,7 @@ pub struct PairedDifference {
 }
 
 impl PairedDifference {
-    /// b − a. The interval is that of a paired t-test over windows: what both numbers owe to an easy or hard window
+    /// b − a. The interval is that of a paired t-test over windows, in which the effect of a window on both numbers
     /// cancels. `None` if windows are too few or not the same number of them.
     pub fn new(a: MeasuredValue<'_>, b: MeasuredValue<'_>) -> Option<Self> {
         let count = a.influence.len();

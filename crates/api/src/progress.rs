@@ -38,7 +38,7 @@ pub struct ProgressPair {
     /// The current stage.
     pub main: Option<Progress>,
     /// A concurrent, unfinished stage.
-    pub beside: Option<Progress>,
+    pub concurrent: Option<Progress>,
 }
 
 impl ProgressPair {
@@ -47,8 +47,8 @@ impl ProgressPair {
         let measures = self.main.is_some_and(|main| main.stage == Stage::Measure && main.done < main.total);
         match (measures, progress.stage) {
             (true, Stage::Measure) => self.main = Some(progress),
-            (true, _) => self.beside = Some(progress).filter(|progress| progress.done < progress.total),
-            (false, _) => *self = Self { main: Some(progress), beside: None },
+            (true, _) => self.concurrent = Some(progress).filter(|progress| progress.done < progress.total),
+            (false, _) => *self = Self { main: Some(progress), concurrent: None },
         }
     }
 }
@@ -133,21 +133,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_shown_as_long_as_they_are_measured_and_others_beside_them() {
+    fn rows_are_shown_as_long_as_they_are_measured_and_concurrent_stages_beside_them() {
         let progress = |stage, done| Progress { stage, done, total: 4, seconds: 1.0 };
         let (rows, weights) = (|done| progress(Stage::Measure, done), |done| progress(Stage::Load, done));
-        let mut standing = ProgressPair::default();
-        let mut told = |next| {
-            standing.receive(next);
-            (standing.main, standing.beside)
+        let mut pair = ProgressPair::default();
+        let mut shown = |next| {
+            pair.receive(next);
+            (pair.main, pair.concurrent)
         };
-        assert_eq!(told(weights(1)), (Some(weights(1)), None));
-        assert_eq!(told(rows(0)), (Some(rows(0)), None));
-        assert_eq!(told(weights(2)), (Some(rows(0)), Some(weights(2))));
-        assert_eq!(told(rows(3)), (Some(rows(3)), Some(weights(2))));
-        assert_eq!(told(weights(4)), (Some(rows(3)), None), "what is over is shown no longer");
-        assert_eq!(told(rows(4)), (Some(rows(4)), None));
-        assert_eq!(told(progress(Stage::Swap, 1)), (Some(progress(Stage::Swap, 1)), None), "rows are over too");
+        assert_eq!(shown(weights(1)), (Some(weights(1)), None));
+        assert_eq!(shown(rows(0)), (Some(rows(0)), None));
+        assert_eq!(shown(weights(2)), (Some(rows(0)), Some(weights(2))));
+        assert_eq!(shown(rows(3)), (Some(rows(3)), Some(weights(2))));
+        assert_eq!(shown(weights(4)), (Some(rows(3)), None), "what is over is shown no longer");
+        assert_eq!(shown(rows(4)), (Some(rows(4)), None));
+        assert_eq!(shown(progress(Stage::Swap, 1)), (Some(progress(Stage::Swap, 1)), None), "rows are over too");
     }
 
     #[test]

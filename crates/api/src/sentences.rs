@@ -154,7 +154,7 @@ mod tests {
 
     sentences! {
         /// Two sentences.
-        pub(super) enum Said {
+        pub(super) enum Message {
             /// With values.
             Shape { name: String, shape: Vec<usize>, at: u64 } = "{name}: {shape} at {at}; {name} again",
             /// Without.
@@ -164,22 +164,22 @@ mod tests {
 
     #[test]
     fn sentences_are_filled_once_and_cross_unchanged() {
-        let shape = Said::Shape { name: "{at}".into(), shape: vec![2, 3], at: 7 };
+        let shape = Message::Shape { name: "{at}".into(), shape: vec![2, 3], at: 7 };
         assert_eq!(shape.to_string(), "{at}: [2, 3] at 7; {at} again", "a value is no template");
         assert_eq!(fill("a { b {c} {d", &[("c", "{d}"), ("d", "e")]), "a { b {d} {d", "what is no placeholder stays");
-        assert_eq!(Said::Nothing.to_string(), "nothing");
-        for said in [shape, Said::Nothing] {
-            let json = serde_json::to_string(&said).unwrap();
-            assert_eq!(serde_json::from_str::<Said>(&json).unwrap(), said, "{json}");
+        assert_eq!(Message::Nothing.to_string(), "nothing");
+        for message in [shape, Message::Nothing] {
+            let json = serde_json::to_string(&message).unwrap();
+            assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), message, "{json}");
         }
-        assert_eq!(Said::SENTENCES[1], ("Nothing", "nothing"));
-        assert_eq!((Said::Nothing.code(), code("FewRows")), ("nothing".into(), "few_rows".into()));
+        assert_eq!(Message::SENTENCES[1], ("Nothing", "nothing"));
+        assert_eq!((Message::Nothing.code(), code("FewRows")), ("nothing".into(), "few_rows".into()));
     }
 
     #[test]
     fn what_is_no_sentence_is_refused_by_name() {
         for json in [r#"["Other",[]]"#, r#"["Shape",["a","[1]"]]"#, r#"["Shape",["a","[1]","-7"]]"#] {
-            assert!(serde_json::from_str::<Said>(json).unwrap_err().to_string().contains("no sentence"), "{json}");
+            assert!(serde_json::from_str::<Message>(json).unwrap_err().to_string().contains("no sentence"), "{json}");
         }
     }
 }

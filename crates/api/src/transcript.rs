@@ -112,8 +112,8 @@ mod tests {
         assert!(interval.low < mean && mean < interval.high && interval.high < 0.7, "{interval:?} about {mean}");
     }
 
-    /// Share of intervals that hold the true mean of a squared first-order autoregression, which is skewed and depends on
-    /// its past, as KL along a text does.
+    /// Share of intervals that contain the true mean of a squared first-order autoregression. Like KL along a text, it
+    /// is skewed and autocorrelated.
     fn coverage(steps: usize, memory: f64) -> f64 {
         const REPETITIONS: usize = 2000;
         let mut random = Random::new(3);

@@ -95,9 +95,16 @@ mod tests {
     fn values_of_errors_are_safe_and_short_and_our_own_words_are_whole() {
         let hint = "h".repeat(3 * LONGEST);
         let error = Error::MissingFile { file: "é\n\u{1b}]0;x\u{7}".repeat(100), hint: hint.clone() };
-        let told = error.sentence();
-        assert!(told.starts_with("é\\n\\u{1b}]0;x\\u{7}") && told.contains("…: not found; ") && told.ends_with(&hint));
-        assert!(told.chars().count() <= LONGEST + hint.len() + 20 && !told.chars().any(char::is_control), "{told}");
+        let sentence = error.sentence();
+        assert!(
+            sentence.starts_with("é\\n\\u{1b}]0;x\\u{7}")
+                && sentence.contains("…: not found; ")
+                && sentence.ends_with(&hint)
+        );
+        assert!(
+            sentence.chars().count() <= LONGEST + hint.len() + 20 && !sentence.chars().any(char::is_control),
+            "{sentence}"
+        );
         assert_eq!(Error::Cancelled.sentence(), Error::Cancelled.to_string());
         let shape = Error::TensorShape { tensor: "w".into(), found: vec![1, 2], expected: vec![3] };
         assert_eq!(shape.sentence(), shape.to_string());

@@ -140,7 +140,7 @@ fn leaf(schema: &[Element<'_>], name: &str) -> Result<Leaf> {
 
 /// A chunk as the footer claims it.
 #[derive(Default)]
-struct Claimed {
+struct DeclaredChunk {
     rows: i64,
     codec: Option<i64>,
     size: i64,
@@ -150,27 +150,27 @@ struct Claimed {
 }
 
 /// The chunks of the column at `index` of all groups.
-fn chunks(footer: &[u8], index: usize) -> Result<Vec<Claimed>> {
-    let mut groups: Vec<Claimed> = Vec::new();
+fn chunks(footer: &[u8], index: usize) -> Result<Vec<DeclaredChunk>> {
+    let mut groups: Vec<DeclaredChunk> = Vec::new();
     let mut columns = 0;
     walk(footer, &mut |path, found| {
         match (path, &found) {
             ([4], Found::Structure) => {
-                groups.push(Claimed::default());
+                groups.push(DeclaredChunk::default());
                 columns = 0;
             }
             ([4, 1], Found::Structure) => columns += 1,
             _ => {}
         }
         let Some(group) = groups.last_mut() else { return Ok(()) };
-        let is_asked = columns == index + 1;
+        let is_requested = columns == index + 1;
         match (path, found) {
             ([4, 3], Found::Number(rows)) => group.rows = rows,
-            ([4, 1, 1], Found::Text(file)) if is_asked => group.is_elsewhere = !file.is_empty(),
-            ([4, 1, 3, 4], Found::Number(codec)) if is_asked => group.codec = Some(codec),
-            ([4, 1, 3, 7], Found::Number(size)) if is_asked => group.size = size,
-            ([4, 1, 3, 9], Found::Number(place)) if is_asked => group.data = place,
-            ([4, 1, 3, 11], Found::Number(place)) if is_asked => group.dictionary = Some(place),
+            ([4, 1, 1], Found::Text(file)) if is_requested => group.is_elsewhere = !file.is_empty(),
+            ([4, 1, 3, 4], Found::Number(codec)) if is_requested => group.codec = Some(codec),
+            ([4, 1, 3, 7], Found::Number(size)) if is_requested => group.size = size,
+            ([4, 1, 3, 9], Found::Number(place)) if is_requested => group.data = place,
+            ([4, 1, 3, 11], Found::Number(place)) if is_requested => group.dictionary = Some(place),
             _ => {}
         }
         if groups.len() > MOST_ELEMENTS { Err(format!("it has more than {MOST_ELEMENTS} groups")) } else { Ok(()) }
@@ -178,7 +178,7 @@ fn chunks(footer: &[u8], index: usize) -> Result<Vec<Claimed>> {
     Ok(groups)
 }
 
-impl Claimed {
+impl DeclaredChunk {
     /// The chunk, if it lies in a file of `length` bytes.
     fn checked(self, length: usize) -> Result<Chunk> {
         let Some(codec) = self.codec else { return Err("a group of rows lacks its column".into()) };
@@ -234,17 +234,17 @@ mod tests {
 
     #[test]
     fn places_outside_the_file_are_refused() {
-        let claimed = |data, size, dictionary| {
-            let claimed = Claimed { rows: 3, codec: Some(1), size, data, dictionary, is_elsewhere: false };
-            claimed.checked(100).map(|chunk| chunk.pages)
+        let declared = |data, size, dictionary| {
+            let declared = DeclaredChunk { rows: 3, codec: Some(1), size, data, dictionary, is_elsewhere: false };
+            declared.checked(100).map(|chunk| chunk.pages)
         };
-        assert_eq!(claimed(10, 20, None), Ok(10..30));
-        assert_eq!(claimed(10, 20, Some(4)), Ok(4..24));
-        assert_eq!(claimed(10, 20, Some(0)), Ok(10..30), "no dictionary");
+        assert_eq!(declared(10, 20, None), Ok(10..30));
+        assert_eq!(declared(10, 20, Some(4)), Ok(4..24));
+        assert_eq!(declared(10, 20, Some(0)), Ok(10..30), "no dictionary");
         for (data, size) in [(90, 11), (-1, 5), (5, -1), (i64::MAX, 1), (1, i64::MAX), (101, 0)] {
-            assert!(claimed(data, size, None).is_err(), "{data} {size}");
+            assert!(declared(data, size, None).is_err(), "{data} {size}");
         }
-        let zstd = Claimed { codec: Some(6), ..Claimed::default() };
+        let zstd = DeclaredChunk { codec: Some(6), ..DeclaredChunk::default() };
         assert!(zstd.checked(100).is_err_and(|why| why.contains("ZSTD")));
     }
 }

@@ -39,8 +39,8 @@ pub(crate) struct Texts {
 
 impl Texts {
     fn push(&mut self, text: &str, times: u64) -> Result<()> {
-        let room = (self.most - self.joined.len()) as u64;
-        if times.saturating_mul(text.len() as u64) > room {
+        let free = (self.most - self.joined.len()) as u64;
+        if times.saturating_mul(text.len() as u64) > free {
             return Err(format!("its texts repeat themselves to more than {} bytes", self.most));
         }
         let times = if text.is_empty() { 0 } else { times };

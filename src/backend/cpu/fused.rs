@@ -273,7 +273,8 @@ mod tests {
         assert!(window_products(&six, &six, 4, 0).is_err() && window_products(&six, &six, 2, 3).is_err());
     }
 
-    /// Fails unless the tensors have one shape, and elements as close to each other, or as close for their size.
+    /// Fails unless the tensors have the same shape, and elements that differ by at most `tolerance`, absolute or
+    /// relative.
     fn close(found: &Tensor, expected: &Tensor, tolerance: f64) {
         assert_eq!(found.dims(), expected.dims());
         for (found, expected) in numbers(found).iter().zip(numbers(expected)) {

@@ -42,7 +42,7 @@ struct CpuFold {
     xy: PanelSums,
     yy: Option<PanelSums>,
     /// Rows outside the scale of fast sums.
-    outside: OutlierRows,
+    outliers: OutlierRows,
 }
 
 /// Per column: sum and sum of squares after the shift, and largest magnitude before it.
@@ -118,7 +118,7 @@ impl CpuGram {
         let row = |index: usize| (&x[index * d_in..][..d_in], &y[index * d_out..][..d_out]);
         let fits = |&index: &usize| {
             let (x, y) = row(index);
-            (index, !scale_x.is_outside(x) && !scale_y.is_outside(y))
+            (index, !scale_x.is_outlier(x) && !scale_y.is_outlier(y))
         };
         let counted = parallel::map(&counted(rows, x.len() / d_in), fits);
         let those = |fit: bool| counted.iter().filter(move |row| row.1 == fit).map(|row| row.0);
@@ -127,7 +127,7 @@ impl CpuGram {
             if !x.iter().chain(y).all(|value| value.is_finite()) {
                 return false;
             }
-            part.outside.push(x, y, || Moments::empty(scale_x, scale_y, heldout));
+            part.outliers.push(x, y, || Moments::empty(scale_x, scale_y, heldout));
         }
         part.add::<f32, f32>((side_x, x), (side_y, y), &those(true).collect::<Vec<_>>())
     }
@@ -170,7 +170,7 @@ impl CpuFold {
             xx: PanelSums::square(d_in),
             xy: PanelSums::of(d_in, d_out),
             yy: heldout.then(|| PanelSums::square(d_out)),
-            outside: OutlierRows::default(),
+            outliers: OutlierRows::default(),
         }
     }
 
@@ -209,7 +209,7 @@ impl CpuFold {
             yy.merge(more);
         }
         let heldout = self.yy.is_some();
-        self.outside.append(other.outside, || Moments::empty(&x.scale, &y.scale, heldout));
+        self.outliers.append(other.outliers, || Moments::empty(&x.scale, &y.scale, heldout));
     }
 
     fn moments(&self, x: &ColumnUnits, y: &ColumnUnits) -> Moments {
@@ -225,9 +225,9 @@ impl CpuFold {
             yy: self.yy.as_ref().map(|yy| square(yy, &y.unit)),
             max_abs_x: self.x.largest.clone(),
         };
-        if self.outside.len() > 0 {
+        if self.outliers.len() > 0 {
             let heldout = self.yy.is_some();
-            moments.merge(&self.outside.moments(|| Moments::empty(&x.scale, &y.scale, heldout)));
+            moments.merge(&self.outliers.moments(|| Moments::empty(&x.scale, &y.scale, heldout)));
         }
         moments
     }

@@ -1,7 +1,7 @@
 //! Matrix products by the library `gemm`, on this program's threads.
 //!
-//! candle calls the same library, but asks for the number of processors before every product: on Linux it reads
-//! /proc/cpuinfo, which takes longer than a small product, and threads that ask at the same time wait for each other.
+//! candle calls the same library, but determines the number of processors before every product. On Linux it reads
+//! /proc/cpuinfo for that, which takes longer than a small product and makes concurrent threads wait for each other.
 
 use candle_core::{CpuStorage, CustomOp2, D, DType, Layout, Result, Shape, Tensor};
 use gemm::{Parallelism, gemm};

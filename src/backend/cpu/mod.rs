@@ -65,8 +65,8 @@ impl Backend for CpuBackend {
     }
 
     /// The oracle is always exact.
-    fn gram_mode(&self, asked: GramMode) -> GramMode {
-        if self.dtype == DType::F64 { GramMode::Exact } else { asked }
+    fn gram_mode(&self, requested: GramMode) -> GramMode {
+        if self.dtype == DType::F64 { GramMode::Exact } else { requested }
     }
 
     fn upload(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Tensor> {

@@ -33,8 +33,8 @@ impl PanelSums {
     fn at(p: usize, panels: impl Fn(usize) -> Range<usize>) -> Self {
         let stripes = 0..p.div_ceil(STRIPE * PANEL);
         let places: Vec<_> = stripes.flat_map(|stripe| panels(stripe).map(move |panel| (stripe, panel))).collect();
-        // Written before the first rows arrive: pages that are read before they are written, as sums are, cost two page
-        // faults each, and the second one stalls all other threads.
+        // Written before the first rows arrive. Sums read a page before they write it, which costs two page faults if
+        // the page is fresh, and the second one stalls all other threads.
         let tiles = parallel::map(&places, |_| [Tile::default(); STRIPE]);
         Self { places, tiles }
     }

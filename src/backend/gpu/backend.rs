@@ -19,8 +19,8 @@ pub struct GpuBackend {
     pub(super) exact: OnceCell<(Exact, Option<f64>)>,
     /// Maximum bytes of a tensor in one buffer.
     pub(super) part_bytes: u64,
-    /// Rows between spills of 64-bit sums; the maximum if `None`.
-    pub(super) spill_rows: Option<u64>,
+    /// Rows after which 64-bit sums are carried; the maximum if `None`.
+    pub(super) carry_rows: Option<u64>,
     /// Rows per batch, if overridden.
     pub(super) batch_rows: Option<usize>,
 }
@@ -40,8 +40,8 @@ pub struct Options {
     pub reduction: Option<Reduction>,
     /// Use this kernel for exact second moments.
     pub exact: Option<Exact>,
-    /// Spill 64-bit sums after this many rows instead of when they could overflow.
-    pub spill_rows: Option<u64>,
+    /// Carry 64-bit sums after this many rows instead of when they could overflow.
+    pub carry_rows: Option<u64>,
     /// Use this many rows per batch.
     pub batch_rows: Option<usize>,
     /// Delay device callbacks to multiples of this many milliseconds, as Firefox does; native only.
@@ -80,7 +80,7 @@ impl GpuBackend {
         let limit = engine.device.max_bytes();
         Ok(Self {
             part_bytes: options.part_bytes.unwrap_or(limit).min(limit),
-            spill_rows: options.spill_rows,
+            carry_rows: options.carry_rows,
             batch_rows: options.batch_rows,
             exact: exact.map(|exact| OnceCell::from((exact, None))).unwrap_or_default(),
             engine,

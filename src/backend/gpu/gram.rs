@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::choice::KernelChoice;
 use super::device::{Buffer, Engine, Incoming, Span, Tensor};
 use super::kernels::exact::{BLOCK_ROWS, Form};
-use super::kernels::gram::{COLUMNS, OUTSIDE, QUANTISE, QuantiseParams};
+use super::kernels::gram::{MARK_OUTLIERS, QUANTISE, QuantiseParams, SUM_COLUMNS};
 use super::products::{Digits, GramSums, padded};
 use super::quantise::flushed;
 use super::sums::{self, DeviceSums, MAX_ROWS, Readback};
@@ -28,8 +28,8 @@ pub struct GpuGram {
     folds: Vec<GpuFold>,
     /// Oldest first.
     pending: Vec<UnsettledBatch>,
-    /// Rows between spills.
-    spill_rows: u64,
+    /// Rows after which the sums are carried.
+    carry_rows: u64,
 }
 
 /// The scale of x or y, on the host and on the device.
@@ -47,7 +47,7 @@ struct GpuFold {
     xx: GramSums,
     xy: GramSums,
     yy: Option<GramSums>,
-    outside: OutlierRows,
+    outliers: OutlierRows,
 }
 
 /// Sums by column.
@@ -102,7 +102,7 @@ impl GpuGram {
         shape: GramShape,
         x: &Scale,
         y: &Scale,
-        spill_rows: Option<u64>,
+        carry_rows: Option<u64>,
     ) -> Result<Self> {
         let fold = |fold| {
             Ok(GpuFold {
@@ -112,7 +112,7 @@ impl GpuGram {
                 xx: GramSums::symmetric(engine, "Σxxᵀ", shape.d_in)?,
                 xy: GramSums::new(engine, "Σxyᵀ", shape.d_in, shape.d_out)?,
                 yy: (fold + 1 == shape.folds).then(|| GramSums::symmetric(engine, "Σyyᵀ", shape.d_out)).transpose()?,
-                outside: OutlierRows::default(),
+                outliers: OutlierRows::default(),
             })
         };
         Ok(Self {
@@ -120,7 +120,7 @@ impl GpuGram {
             y: DeviceScale::new(engine, y, shape.d_out)?,
             folds: (0..shape.folds).map(fold).collect::<Result<_>>()?,
             pending: Vec::new(),
-            spill_rows: spill_rows.unwrap_or(MAX_ROWS),
+            carry_rows: carry_rows.unwrap_or(MAX_ROWS),
             shape,
         })
     }
@@ -138,7 +138,7 @@ impl GpuGram {
             && rows.y.shape.rows == count
             && rows.fold < self.folds.len()
             && count.is_multiple_of(rows.seq_len)
-            && count as u64 <= self.spill_rows;
+            && count as u64 <= self.carry_rows;
         if !fits {
             let why = format!("x {:?} and y {:?} do not belong to {:?}", rows.x.shape, rows.y.shape, self.shape);
             return Err(Error::Gpu { what: "accumulating second moments".into(), why });
@@ -148,14 +148,14 @@ impl GpuGram {
         let form = choice.form(self.shape.mode);
         let x = BatchSide { engine, choice, side: &self.x, values: rows.x, flags: &flags, rows: &rows, form };
         let y = BatchSide { side: &self.y, values: rows.y, ..x };
-        x.mark_outside()?;
-        y.mark_outside()?;
-        let x_digits = x.quantise(&fold.x, self.spill_rows)?;
-        let y_digits = y.quantise(&fold.y, self.spill_rows)?;
-        fold.xx.add(engine, choice, &x_digits, &x_digits, self.spill_rows);
-        fold.xy.add(engine, choice, &x_digits, &y_digits, self.spill_rows);
+        x.mark_outliers()?;
+        y.mark_outliers()?;
+        let x_digits = x.quantise(&fold.x, self.carry_rows)?;
+        let y_digits = y.quantise(&fold.y, self.carry_rows)?;
+        fold.xx.add(engine, choice, &x_digits, &x_digits, self.carry_rows);
+        fold.xy.add(engine, choice, &x_digits, &y_digits, self.carry_rows);
         if let Some(yy) = &fold.yy {
-            yy.add(engine, choice, &y_digits, &y_digits, self.spill_rows);
+            yy.add(engine, choice, &y_digits, &y_digits, self.carry_rows);
         }
         fold.rows += (count / rows.seq_len * (rows.seq_len - rows.skip_positions)) as u64;
         self.pending.push(UnsettledBatch {
@@ -178,9 +178,9 @@ impl GpuGram {
         // Read back at once, because in some browsers every wait takes a tenth of a second.
         sums::read(engine, readings.collect()).await?;
         for (fold, moments) in self.folds.iter().zip(&mut folds) {
-            moments.n = fold.rows - fold.outside.len();
-            if fold.outside.len() > 0 {
-                moments.merge(&fold.outside.moments(|| empty(fold)));
+            moments.n = fold.rows - fold.outliers.len();
+            if fold.outliers.len() > 0 {
+                moments.merge(&fold.outliers.moments(|| empty(fold)));
             }
         }
         Ok(folds)
@@ -234,11 +234,11 @@ impl BatchSide<'_> {
         self.choice.ms(FLOPS_PER_ELEMENT * elements as f64)
     }
 
-    fn mark_outside(&self) -> Result<()> {
+    fn mark_outliers(&self) -> Result<()> {
         let elements = self.values.shape.len();
         let buffers = [self.values.buffer()?, &self.side.scales, self.flags];
-        let grid = self.engine.column_grid(&OUTSIDE, self.values.shape);
-        self.engine.dispatch(&OUTSIDE, &self.params(), &buffers, grid, self.ms(elements));
+        let grid = self.engine.column_grid(&MARK_OUTLIERS, self.values.shape);
+        self.engine.dispatch(&MARK_OUTLIERS, &self.params(), &buffers, grid, self.ms(elements));
         Ok(())
     }
 
@@ -252,9 +252,9 @@ impl BatchSide<'_> {
             [self.values.buffer()?, &self.side.scales, self.flags, &digits.buffer, &block_sums, &columns.largest];
         let [across, ..] = self.engine.grid(&QUANTISE, padded(cols));
         self.engine.dispatch(&QUANTISE, &self.params(), &buffers, [across, blocks as u32, 1], self.ms(rows * cols));
-        let sums = columns.sums.room(self.engine, self.choice, rows as u64, most);
-        let grid = self.engine.grid(&COLUMNS, cols);
-        self.engine.dispatch(&COLUMNS, &self.params(), &[&block_sums, sums], grid, self.ms(blocks * cols));
+        let sums = columns.sums.reserve(self.engine, self.choice, rows as u64, most);
+        let grid = self.engine.grid(&SUM_COLUMNS, cols);
+        self.engine.dispatch(&SUM_COLUMNS, &self.params(), &[&block_sums, sums], grid, self.ms(blocks * cols));
         Ok(digits)
     }
 }
@@ -279,9 +279,9 @@ impl GpuColumnSums {
     }
 }
 
-/// Waits for all batches but the last `ahead` ones, and adds rows outside the scale to their fold's outlier rows.
-pub(super) async fn settle(engine: &Engine, gram: &mut GpuGram, ahead: usize) -> Result<()> {
-    let ready = gram.pending.len().saturating_sub(ahead);
+/// Waits for all batches but the last `in_flight` ones, and adds rows outside the scale to their fold's outlier rows.
+pub(super) async fn settle(engine: &Engine, gram: &mut GpuGram, in_flight: usize) -> Result<()> {
+    let ready = gram.pending.len().saturating_sub(in_flight);
     for batch in gram.pending.drain(..ready).collect::<Vec<_>>() {
         gram.settle_batch(engine, batch).await?;
     }
@@ -291,14 +291,14 @@ pub(super) async fn settle(engine: &Engine, gram: &mut GpuGram, ahead: usize) ->
 impl GpuGram {
     async fn settle_batch(&mut self, engine: &Engine, batch: UnsettledBatch) -> Result<()> {
         let UnsettledBatch { block, fold, first_row, x, y, flags } = batch;
-        let mut outside = Vec::new();
+        let mut outliers = Vec::new();
         engine
             .receive(flags, |bytes| {
                 let flagged = bytes.chunks_exact(4).enumerate().filter(|(_, flag)| flag != &[0; 4]);
-                outside.extend(flagged.map(|(row, _)| row));
+                outliers.extend(flagged.map(|(row, _)| row));
             })
             .await?;
-        let spans = outside.iter().flat_map(|row| [row_span(&x, *row), row_span(&y, *row)]);
+        let spans = outliers.iter().flat_map(|row| [row_span(&x, *row), row_span(&y, *row)]);
         let spans: Vec<_> = spans.collect::<Result<_>>()?;
         let mut values: Vec<Vec<f32>> = vec![Vec::new(); spans.len()];
         engine
@@ -308,13 +308,13 @@ impl GpuGram {
             .await?;
         let Self { shape, x: side_x, y: side_y, folds, .. } = self;
         let empty = || Moments::empty(&side_x.scale, &side_y.scale, fold + 1 == shape.folds);
-        for (row, pair) in outside.iter().zip(values.chunks_exact(2)) {
+        for (row, pair) in outliers.iter().zip(values.chunks_exact(2)) {
             for (site, values) in [("ffn_in", &pair[0]), ("ffn_out", &pair[1])] {
                 if !values.iter().all(|value| value.is_finite()) {
                     return Err(Error::NonFiniteActivation { block, site: site.into(), row: first_row + row });
                 }
             }
-            folds[fold].outside.push(&pair[0], &pair[1], empty);
+            folds[fold].outliers.push(&pair[0], &pair[1], empty);
         }
         Ok(())
     }

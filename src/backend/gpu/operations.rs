@@ -330,7 +330,7 @@ impl Backend for GpuBackend {
             let tuned = autotune::tune_exact(&self.engine, &self.choice).await?;
             self.exact.get_or_init(|| tuned);
         }
-        GpuGram::new(&self.engine, shape, x, y, self.spill_rows)
+        GpuGram::new(&self.engine, shape, x, y, self.carry_rows)
     }
 
     fn accumulate(&self, gram: &mut GpuGram, rows: GramRows<'_, Tensor>) -> Result<()> {

@@ -68,7 +68,7 @@ impl GramSums {
 
     /// Records the products of a batch, in dispatches of bounded time and memory.
     pub(super) fn add(&self, engine: &Engine, choice: &KernelChoice, a: &Digits, b: &Digits, most: u64) {
-        let sums = self.sums.room(engine, choice, a.rows as u64, most);
+        let sums = self.sums.reserve(engine, choice, a.rows as u64, most);
         let blocks = a.rows.div_ceil(a.form.block_rows);
         for first in (0..blocks).step_by(ADDED_BLOCKS) {
             self.add_blocks(engine, choice, [a, b], first..blocks.min(first + ADDED_BLOCKS), sums);

@@ -1,14 +1,14 @@
 //! 64-bit sums on the device and their read-back.
 //!
 //! A sum of products of 24-bit integers over 2¹⁷ rows fits 63 bits. Before more rows are added, all but the low 32 bits
-//! spill into a second array; the host combines both.
+//! are carried to a second array; the host combines both.
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 use super::choice::KernelChoice;
 use super::device::{Buffer, Engine, Span};
-use super::kernels::gram::{LenParams, SPILL};
+use super::kernels::gram::{CARRY, LenParams};
 use crate::error::{Error, Result};
 
 /// Rows that an exact sum holds without overflow.
@@ -18,7 +18,7 @@ pub(super) const MAX_ROWS: u64 = 1 << 17;
 pub(super) struct DeviceSums {
     low: Rc<Buffer>,
     high: OnceCell<Rc<Buffer>>,
-    /// Rows added since the last spill.
+    /// Rows added since the last carry.
     rows: Cell<u64>,
 }
 
@@ -33,14 +33,15 @@ impl DeviceSums {
         Ok(Self { low: engine.zeros(needed), high: OnceCell::new(), rows: Cell::new(0) })
     }
 
-    /// The buffer to add `rows` more rows to; spills first if that makes more than `most` rows since the last spill.
-    pub(super) fn room(&self, engine: &Engine, choice: &KernelChoice, rows: u64, most: u64) -> &Buffer {
+    /// Reserves the sums for `rows` more rows and returns their buffer. Carries first if there would be more than `most`
+    /// rows since the last carry.
+    pub(super) fn reserve(&self, engine: &Engine, choice: &KernelChoice, rows: u64, most: u64) -> &Buffer {
         if self.rows.get() + rows > most {
             let high = self.high.get_or_init(|| engine.zeros(self.low.size));
             let pairs = (self.low.size / 16) as usize;
             let params = LenParams { len: pairs as u32 };
             let ms = choice.ms(32.0 * pairs as f64);
-            engine.dispatch(&SPILL, &params, &[&self.low, high], engine.grid(&SPILL, pairs), ms);
+            engine.dispatch(&CARRY, &params, &[&self.low, high], engine.grid(&CARRY, pairs), ms);
             self.rows.set(0);
         }
         self.rows.set(self.rows.get() + rows);
@@ -64,7 +65,7 @@ enum ReadSource<'a> {
 }
 
 impl<'a> Readback<'a> {
-    /// Reads 64-bit sums, spilled or not.
+    /// Reads 64-bit sums, carried or not.
     pub(super) fn sums(sums: &'a DeviceSums, take: impl FnMut(usize, &[f64]) + 'a) -> Self {
         Self { source: ReadSource::DeviceSums(sums), take: Box::new(take) }
     }
@@ -76,7 +77,7 @@ impl<'a> Readback<'a> {
 }
 
 /// Bytes of low words that are read before their high words.
-const SPILLED_BYTES: u64 = 1 << 20;
+const CARRIED_BYTES: u64 = 1 << 20;
 /// Numbers converted at a time.
 const RUN: usize = 1024;
 
@@ -92,9 +93,9 @@ struct ReadPart {
 #[derive(Clone, Copy, PartialEq)]
 enum WordKind {
     Values,
-    /// Sums that never spilled.
+    /// Sums without a carry.
     Whole,
-    /// Low words of spilled sums.
+    /// Low words of sums with a carry.
     Low,
     /// High words of the previous part.
     High,
@@ -136,7 +137,7 @@ impl LowWords {
         self.0.extend(bytes.as_chunks().0.iter().map(|word| i64::from_le_bytes(*word)));
     }
 
-    /// Combines the low word at `at` with its spilled `high` word.
+    /// Combines the low word at `at` with its `high` word.
     fn whole(&self, at: usize, high: i64) -> f64 {
         (i128::from(self.0[at]) + (i128::from(high) << 32)) as f64
     }
@@ -152,9 +153,9 @@ impl<'a> Readback<'a> {
             ReadSource::DeviceSums(DeviceSums { low, high, .. }) => match high.get() {
                 None => vec![(part(WordKind::Whole, 0), Span { buffer: low, offset: 0, size: low.size })],
                 Some(high) => (0..low.size)
-                    .step_by(SPILLED_BYTES as usize)
+                    .step_by(CARRIED_BYTES as usize)
                     .flat_map(|offset| {
-                        let size = SPILLED_BYTES.min(low.size - offset);
+                        let size = CARRIED_BYTES.min(low.size - offset);
                         let part = |kind| part(kind, offset as usize / 8);
                         [
                             (part(WordKind::Low), Span { buffer: low, offset, size }),

@@ -17,7 +17,7 @@ use straightedge::run;
 use super::args::AtlasArgs;
 use super::drive::{self, DriveOutcome, drive_with_listener};
 use super::report_file::ReportFile;
-use super::status::{Status, complain, tell};
+use super::status::{Status, print_error, print_line};
 use super::{inputs, measure, results};
 use list::Order;
 
@@ -35,18 +35,18 @@ pub(super) fn atlas(args: &AtlasArgs) -> Result<Status> {
     for (at, order) in orders.iter().enumerate() {
         let what = format!("model {} of {}: {}", at + 1, orders.len(), named(&order.entry));
         if atlas.is_kept(at) {
-            tell(&format!("{what}: kept, it was measured with the same settings"));
+            print_line(&format!("{what}: kept, it was measured with the same settings"));
             continue;
         }
-        tell(&what);
+        print_line(&what);
         let found = measured(order, &atlas.folder.join(report_name(&order.entry)));
         if drive::is_interrupted() || matches!(found, Err(Error::Cancelled)) {
-            complain(&Error::Cancelled);
+            print_error(&Error::Cancelled);
             return Ok(Status::Interrupted);
         }
-        atlas.enter(at, order, found)?;
+        atlas.record(at, order, found)?;
     }
-    results::print(&atlas.told())?;
+    results::print(&atlas.summary())?;
     Ok(Status::Done)
 }
 
@@ -66,7 +66,7 @@ fn measured(order: &Order, path: &Path) -> Result<Report> {
         }
     };
     if let Some(failure) = failure {
-        written.unwrap_or_else(|error| complain(&error));
+        written.unwrap_or_else(|error| print_error(&error));
         return Err(failure);
     }
     written?;
@@ -115,7 +115,7 @@ impl Atlas {
     }
 
     /// Notes the result of a model, whose report is written, in the index.
-    fn enter(&mut self, at: usize, order: &Order, found: Result<Report>) -> Result<()> {
+    fn record(&mut self, at: usize, order: &Order, found: Result<Report>) -> Result<()> {
         let entry = &mut self.index.models[at];
         match found {
             Ok(report) => {
@@ -124,7 +124,7 @@ impl Atlas {
                 (entry.state, entry.measured) = (State::Measured, Some(measured));
             }
             Err(error) => {
-                complain(&error);
+                print_error(&error);
                 (entry.state, entry.error) = (State::Failed, Some(error.sentence()));
             }
         }
@@ -137,7 +137,7 @@ impl Atlas {
     }
 
     /// One line per model, and a summary.
-    fn told(&self) -> String {
+    fn summary(&self) -> String {
         let mut text = self.index.models.iter().map(|entry| line(entry) + "\n").collect::<String>();
         let count = |state| self.index.models.iter().filter(|entry| entry.state == state).count();
         let (measured, failed) = (count(State::Measured) - self.kept, count(State::Failed));

@@ -85,14 +85,14 @@ pub fn places() -> Vec<&'static str> {
 
 /// A synthetic text, by domain and seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Made {
+pub struct SyntheticText {
     /// The domain.
     pub domain: Domain,
     /// The seed.
     pub seed: u64,
 }
 
-impl Made {
+impl SyntheticText {
     /// Reads `tales:7`, or `tales` for seed 0; `None` if the name before the colon is no domain.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl Made {
     }
 }
 
-impl fmt::Display for Made {
+impl fmt::Display for SyntheticText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.domain, self.seed)
     }

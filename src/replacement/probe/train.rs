@@ -185,7 +185,7 @@ impl<T: Clone> Stopping<T> {
     }
 
     /// Records a validation error and the network that has it.
-    pub fn look(&mut self, error: f64, network: Network<T>) {
+    pub fn observe(&mut self, error: f64, network: Network<T>) {
         if error < self.best_error {
             (self.best_error, self.best) = (error, network);
         }
@@ -217,7 +217,7 @@ mod tests {
         let mut stopping = Stopping::new(1.0, network(0));
         for (step, error) in [0.9, 0.5, f64::NAN, 0.6, 0.4999, 0.7, 0.4998].into_iter().enumerate() {
             assert!(!stopping.has_converged(), "{step}");
-            stopping.look(error, network(step));
+            stopping.observe(error, network(step));
         }
         assert!(stopping.has_converged(), "five looks without a thousandth");
         assert_eq!(stopping.best_error, 0.4998);

@@ -55,7 +55,7 @@ impl<B: Backend> BlockMeasure<B> for Baseline<'_, B> {
 
 impl<B: Backend> Baseline<'_, B> {
     async fn train(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
-        self.meter.go();
+        self.meter.resume();
         let Pass { backend, job, folds, out, .. } = *self.pass;
         let (index, steps) = (visit.index, job.training.baseline_steps);
         let rows = Captured::of(visit, folds, &job.protocol).await?;
@@ -65,21 +65,21 @@ impl<B: Backend> Baseline<'_, B> {
         let rate = stable_rate(index, &rows, &train)?;
         for training in BaselineTraining::ALL {
             let optimiser = optimiser(training, rate, steps);
-            let course = TrainingSetup { training, optimiser, rows: &rows, table: &table, heldout: &heldout };
-            let curve = self.course(solved, &course).await?;
+            let setup = TrainingSetup { training, optimiser, rows: &rows, table: &table, heldout: &heldout };
+            let curve = self.train_one(solved, &setup).await?;
             solved.report.curves.insert(training.name().into(), curve);
             self.done += steps;
         }
         out.emit(Event::Block(Box::new(solved.report.clone()))).await;
-        self.meter.rest();
-        self.pass.took(|seconds| &mut seconds.baseline, &self.meter);
+        self.meter.pause();
+        self.pass.set_seconds(|seconds| &mut seconds.baseline, &self.meter);
         Ok(())
     }
 
     /// One training, with the held-out R² along it.
-    async fn course(&self, block: &SolvedBlock<B::Tensor>, course: &TrainingSetup<'_, B>) -> Result<Vec<CurvePoint>> {
+    async fn train_one(&self, block: &SolvedBlock<B::Tensor>, setup: &TrainingSetup<'_, B>) -> Result<Vec<CurvePoint>> {
         let Pass { backend, job, out, .. } = *self.pass;
-        let TrainingSetup { training, optimiser, rows, table, heldout } = *course;
+        let TrainingSetup { training, optimiser, rows, table, heldout } = *setup;
         let (index, steps) = (block.report.block, job.training.baseline_steps);
         let random = |purpose| Random::stream(job.protocol.seed, &[purpose, index as u64]);
         let start = start(training, rows.d_in, rows.d_out, random(START));

@@ -84,7 +84,7 @@ pub(super) async fn conjunction<B: Backend>(
                 together += (f - a - b + none).powi(2);
                 apart += (f - a).powi(2) + (f - b).powi(2);
             }
-            meter.again().await;
+            meter.yield_now().await;
         }
     }
     Ok(finite(together / apart))
@@ -105,7 +105,7 @@ impl<B: Backend> BlockMeasure<B> for Conjunction<'_, B> {
     fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
         async {
             let Some(block) = &visit.block else { return Ok(()) };
-            self.meter.go();
+            self.meter.resume();
             let Pass { backend, job, folds, out, .. } = *self.pass;
             let rows = Captured::of(visit, folds, &job.protocol).await?;
             let silenced = MaskedRows::new(&rows, &solved.map.mean_x, job.protocol.seed, visit.index);
@@ -114,8 +114,8 @@ impl<B: Backend> BlockMeasure<B> for Conjunction<'_, B> {
             solved.report.conjunction = conjunction(backend, &silenced, &self.meter, &network).await?;
             out.emit(Event::Block(Box::new(solved.report.clone()))).await;
             self.meter.advance(1).await;
-            self.meter.rest();
-            self.pass.took(|seconds| &mut seconds.conjunction, &self.meter);
+            self.meter.pause();
+            self.pass.set_seconds(|seconds| &mut seconds.conjunction, &self.meter);
             Ok(())
         }
         .boxed_local()

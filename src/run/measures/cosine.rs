@@ -30,12 +30,12 @@ pub(super) struct Cosine<'a, B>(pub(super) &'a Pass<'a, B>);
 
 impl<B: Backend> BlockMeasure<B> for Cosine<'_, B> {
     fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
-        self.look(visit, solved).boxed_local()
+        self.measure_visit(visit, solved).boxed_local()
     }
 }
 
 impl<B: Backend> Cosine<'_, B> {
-    async fn look(&self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
+    async fn measure_visit(&self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
         let Pass { backend, job, out, .. } = *self.0;
         let protocol = &job.protocol;
         let map = DeviceMap::upload(backend, &solved.map)?;
@@ -172,9 +172,9 @@ mod tests {
     fn pairs_are_in_deviations_of_their_feature_and_constant_features_are_left_out() {
         let mean_y = vec![1.0, 10.0];
         let map = AffineMap { weight: vec![0.0; 2], mean_x: vec![0.0], deviation_x: vec![1.0], mean_y, rank: 1 };
-        let asked = ScaledMap { map: &map, deviation_y: &[0.0, 2.0] };
+        let scaled = ScaledMap { map: &map, deviation_y: &[0.0, 2.0] };
         let mut scatter = Scatter::default();
-        asked.pair(vec![0, 1], &[1.0, 0.0, 0.0, 14.0], &[1.0, 0.0, 0.0, 13.0], &mut scatter);
+        scaled.pair(vec![0, 1], &[1.0, 0.0, 0.0, 14.0], &[1.0, 0.0, 0.0, 13.0], &mut scatter);
         assert_eq!(scatter, Scatter { actual: vec![2.0], predicted: vec![1.5] });
     }
 }

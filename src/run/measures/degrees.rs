@@ -43,7 +43,7 @@ impl<B: Backend> BlockMeasure<B> for Degrees<'_, B> {
 
 impl<B: Backend> Degrees<'_, B> {
     async fn fit(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
-        self.meter.go();
+        self.meter.resume();
         let Pass { backend, job, folds, out, .. } = *self.pass;
         let rows = Captured::of(visit, folds, &job.protocol).await?;
         let (train, heldout) = (rows.train(), rows.heldout());
@@ -79,8 +79,8 @@ impl<B: Backend> Degrees<'_, B> {
             self.done += 1;
             self.meter.reach(self.done).await;
         }
-        self.meter.rest();
-        self.pass.took(|seconds| &mut seconds.degrees, &self.meter);
+        self.meter.pause();
+        self.pass.set_seconds(|seconds| &mut seconds.degrees, &self.meter);
         Ok(())
     }
 

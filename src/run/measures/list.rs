@@ -23,7 +23,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         let Source { layers, checkpoint, .. } = source;
         let mut measures = self.measures_of_rows(blocks.len());
         if self.asks(Measure::Conjunction) {
-            let meter = self.out.later(Stage::Conjunction, blocks.len() as u64);
+            let meter = self.out.paused_stage(Stage::Conjunction, blocks.len() as u64);
             measures.push(Box::new(conjunction::Conjunction { pass: self, layers, meter }));
         }
         if self.asks(Measure::Swap) || self.asks(Measure::RankSwap) {
@@ -43,16 +43,16 @@ impl<'a, B: Backend> Pass<'a, B> {
             lists.into_iter().filter(|(measure, _)| self.asks(*measure)).flat_map(|(_, kinds)| kinds).collect();
         if !kinds.is_empty() {
             let steps = blocks * kinds.len() * self.job.training.seeds * self.job.training.probe_steps;
-            let meter = self.out.later(Stage::Probes, steps as u64);
+            let meter = self.out.paused_stage(Stage::Probes, steps as u64);
             measures.push(Box::new(probes::Probes { pass: self, kinds, meter, done: 0 }));
         }
         if self.asks(Measure::Degrees) {
-            let meter = self.out.later(Stage::Degrees, (blocks * HIGHEST) as u64);
+            let meter = self.out.paused_stage(Stage::Degrees, (blocks * HIGHEST) as u64);
             measures.push(Box::new(degrees::Degrees { pass: self, meter, done: 0 }));
         }
         if self.asks(Measure::Baseline) {
             let steps = blocks * BaselineTraining::ALL.len() * self.job.training.baseline_steps;
-            let meter = self.out.later(Stage::Baseline, steps as u64);
+            let meter = self.out.paused_stage(Stage::Baseline, steps as u64);
             measures.push(Box::new(baseline::Baseline { pass: self, meter, done: 0 }));
         }
         measures

@@ -88,7 +88,7 @@ impl<B: Backend> BlockMeasure<B> for Probes<'_, B> {
 
 impl<B: Backend> Probes<'_, B> {
     async fn probes(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
-        self.meter.go();
+        self.meter.resume();
         let Pass { backend, job, folds, out, .. } = *self.pass;
         let rows = Captured::of(visit, folds, &job.protocol).await?;
         let map = DeviceMap::upload(backend, &solved.map)?;
@@ -125,8 +125,8 @@ impl<B: Backend> Probes<'_, B> {
             solved.report.probes.insert(kind.name().into(), report);
             out.emit(Event::Block(Box::new(solved.report.clone()))).await;
         }
-        self.meter.rest();
-        self.pass.took(|seconds| &mut seconds.probes, &self.meter);
+        self.meter.pause();
+        self.pass.set_seconds(|seconds| &mut seconds.probes, &self.meter);
         Ok(())
     }
 
@@ -199,7 +199,7 @@ impl<B: Backend> Probes<'_, B> {
             }
             let stopping = match &mut stopping {
                 Some(stopping) => {
-                    stopping.look(error, trainer.network()?);
+                    stopping.observe(error, trainer.network()?);
                     stopping
                 }
                 None => stopping.insert(Stopping::new(error, trainer.network()?)),

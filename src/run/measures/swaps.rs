@@ -25,8 +25,8 @@ pub(super) struct Swaps<'a, B: Backend> {
 impl<'a, B: Backend> Swaps<'a, B> {
     /// Uses the job's ranks; without any, 1, 2, 4 … and `width` itself.
     pub(super) fn new(pass: &'a Pass<'a, B>, layers: &'a Layers<'a, B>, width: usize) -> Result<Self> {
-        let asked = pass.job.ranks.as_ref();
-        let ranks = asked.map_or_else(|| Ok(doubling_ranks(width).collect()), |ranks| ranks.within(width))?;
+        let requested = pass.job.ranks.as_ref();
+        let ranks = requested.map_or_else(|| Ok(doubling_ranks(width).collect()), |ranks| ranks.within(width))?;
         Ok(Self { pass, layers, ranks })
     }
 

@@ -88,7 +88,7 @@ mod tests {
 
     /// The reported time of four rows of a network that takes `cost` seconds, with a submission overhead and a delay in
     /// the first timed run. Powers of two keep the sums exact.
-    fn told(cost: f64) -> Option<f64> {
+    fn microseconds(cost: f64) -> Option<f64> {
         let backend = CpuBackend::new();
         let x = backend.upload("x", Shape::new(4, 1), &[0.5; 4]).expect("rows");
         let (now, runs) = (Cell::new(0.0), Cell::new(0));
@@ -107,9 +107,10 @@ mod tests {
     #[test]
     fn a_row_takes_its_share_of_the_shortest_run_without_what_asking_takes() {
         for exponent in [-20, -9, -1] {
-            let (found, expected) = (told(2f64.powi(exponent)).expect("a time"), 2f64.powi(exponent) / 4.0 * 1e6);
+            let (found, expected) =
+                (microseconds(2f64.powi(exponent)).expect("a time"), 2f64.powi(exponent) / 4.0 * 1e6);
             assert!((found - expected).abs() <= 1e-12 * expected, "{found} µs where {expected} are spent");
         }
-        assert_eq!(told(0.0), None, "no difference");
+        assert_eq!(microseconds(0.0), None, "no difference");
     }
 }

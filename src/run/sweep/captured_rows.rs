@@ -44,7 +44,7 @@ pub(in crate::run) async fn of_rows<'a, B: Backend>(
         kept.push(Rows { batch, hidden: None, x, y, rest: None, next: None });
         meter.reach(rows.end as u64).await;
     }
-    pass.spend(|seconds| &mut seconds.forward, meter.seconds());
+    pass.add_seconds(|seconds| &mut seconds.forward, meter.seconds());
     let visit = Visit { store, index: 0, block: None, rows: kept, folds: pass.folds.len() };
     let mut solved = pass.solve(0, sums, 1).await?;
     pass.measure_solved(&visit, &mut solved, &mut measures).await

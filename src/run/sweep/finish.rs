@@ -34,7 +34,7 @@ impl<B: Backend> Pass<'_, B> {
             self.out.helper_span(Lane::Solve, block, (helper, Some(time)));
         }
         let BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions, r2_rounding } = score;
-        self.spend(|seconds| &mut seconds.solve, started.elapsed().as_secs_f64());
+        self.add_seconds(|seconds| &mut seconds.solve, started.elapsed().as_secs_f64());
         Ok(SolvedBlock {
             report,
             heldout_variation,

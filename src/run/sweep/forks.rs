@@ -47,7 +47,7 @@ pub(super) enum Of {
 impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
     pub(super) fn new(sweep: &'s Sweep<'a, B>) -> Self {
         let is_wanted = sweep.source.reading.batches.iter().any(|batch| batch.evaluated);
-        let meter = is_wanted.then(|| sweep.pass.out.later(Stage::Swap, 0));
+        let meter = is_wanted.then(|| sweep.pass.out.paused_stage(Stage::Swap, 0));
         Self { sweep, meter, running: Vec::new(), begun: 0, done: 0 }
     }
 
@@ -113,7 +113,7 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
     /// Takes all forks through a block.
     pub(super) async fn carry(&mut self, block: &Block<B::Tensor>, index: usize) -> Result<()> {
         let Some(meter) = self.meter.as_ref().filter(|_| !self.running.is_empty()) else { return Ok(()) };
-        meter.go();
+        meter.resume();
         let total = self.total(index);
         let (pass, Source { store, layers, .. }) = (self.sweep.pass, self.sweep.source);
         for fork in &mut self.running {
@@ -123,9 +123,9 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
             pass.backend.batch_end(None).await?;
             self.done += 1;
             let rows = self.sweep.evaluated_rows();
-            meter.say(rows * self.done, rows * total).await;
+            meter.report_and_yield(rows * self.done, rows * total).await;
         }
-        meter.rest();
+        meter.pause();
         Ok(())
     }
 
@@ -149,7 +149,7 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
         let pass = self.sweep.pass;
         let mut base = None;
         if let Some(meter) = self.meter.take() {
-            meter.go();
+            meter.resume();
             let head = self.sweep.head().await?;
             let batches = self.sweep.source.reading.batches.iter().zip(stream).filter(|(batch, _)| batch.evaluated);
             let untouched: Vec<&StoredRows<_>> = batches.map(|(_, kept)| &**kept).collect();
@@ -182,9 +182,9 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
                     }
                 }
                 self.done += 1;
-                meter.say(rows * self.done, rows * total).await;
+                meter.report_and_yield(rows * self.done, rows * total).await;
             }
-            pass.spend(|seconds| &mut seconds.swap, meter.seconds());
+            pass.add_seconds(|seconds| &mut seconds.swap, meter.seconds());
             pass.explain_undefined(head.is_some().then_some(ppl));
             base = Some(ppl);
         }

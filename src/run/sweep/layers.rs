@@ -72,7 +72,7 @@ impl<'a, B: Backend> LayerMeasure<'a, B> {
 
     /// Measures the layer of a visit, each layer once and in order.
     pub(in crate::run) async fn measure(&mut self, visit: &Visit<'_, B>) -> Result<MeasuredLayer<B::Tensor>> {
-        self.meter.go();
+        self.meter.resume();
         let Pass { backend, job, folds, .. } = *self.pass;
         let layer = visit.index;
         let mut sums = BlockSums::new(backend, layer, folds.len(), &job.protocol, None);
@@ -113,8 +113,8 @@ impl<'a, B: Backend> LayerMeasure<'a, B> {
         };
         report.delta_ppl.extend(["removed", "linear"].map(|name| (name.to_owned(), None)));
         self.reports.push(report);
-        self.meter.rest();
-        self.pass.took(|seconds| &mut seconds.layers, &self.meter);
+        self.meter.pause();
+        self.pass.set_seconds(|seconds| &mut seconds.layers, &self.meter);
         Ok(MeasuredLayer { map: Replacement::affine(backend, &map)? })
     }
 

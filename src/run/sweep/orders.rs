@@ -108,7 +108,7 @@ impl<B: Backend> Sweep<'_, B> {
                 halves.insert(candidates.name(), half);
             }
         }
-        self.pass.spend(|seconds| &mut seconds.swap, orders.meter.seconds());
+        self.pass.add_seconds(|seconds| &mut seconds.swap, orders.meter.seconds());
         Ok(halves)
     }
 
@@ -280,7 +280,7 @@ impl<B: Backend> Orders<'_, '_, B> {
                 *kept = Rc::new(source.store.keep(next).await?);
             }
             let folds = sums.moments().await?;
-            let map = parallel::aside(move || fit_map(index, &folds)).await;
+            let map = parallel::on_own_thread(move || fit_map(index, &folds)).await;
             let map = map.unwrap_or_else(|| Err(Error::Solve { block: index, why: "its thread ended".into() }))?;
             let map = Replacement::affine(pass.backend, &map)?;
             parts.insert(index, Rc::new(if are_layers { Replaced::Layer(map) } else { Replaced::Network(map) }));

@@ -44,7 +44,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let passed = self.pass_blocks(blocks, (&keeps, &meter), &mut unfinished, &mut measuring).await;
         // After a failure too: the blocks whose rows are through are measured before it is told.
         unless_cancelled(passed)?.and(unfinished.finish(self, &mut measuring).await)?;
-        self.pass.spend(|seconds| &mut seconds.forward, meter.seconds());
+        self.pass.add_seconds(|seconds| &mut seconds.forward, meter.seconds());
         let Measuring { measures, layers, forks, mut swept } = measuring;
         drop(measures);
         let perplexities = async {

@@ -53,9 +53,9 @@ impl<'a> Pickle<'a> {
 
     fn named(mut self) -> Result<Vec<(&'a str, TensorView<'a>)>, Fault> {
         let Item::Dict(top) = self.pop()? else { return Err(unsupported("it holds no dictionary of tensors")) };
-        let inner = |wanted: &str| {
+        let inner = |key: &str| {
             self.dicts[top].iter().find_map(|pair| match pair {
-                (Item::Text(name), Item::Dict(inner)) if *name == wanted => Some(*inner),
+                (Item::Text(name), Item::Dict(inner)) if *name == key => Some(*inner),
                 _ => None,
             })
         };

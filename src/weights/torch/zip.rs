@@ -74,8 +74,8 @@ impl<'a> Archive<'a> {
         self.entries.get(name).map(|entry| entry.size)
     }
 
-    /// Byte range of an entry's data. PyTorch's own layout tells it without a look at the local header, which spares a
-    /// request per tensor; in an archive of another layout the header is read.
+    /// Byte range of an entry's data. In PyTorch's own layout it follows from the directory, which saves one request
+    /// per tensor; in any other layout the local header is read.
     pub(super) async fn data(&self, name: &str) -> Result<Range<u64>, Fault> {
         let entry = self.entries.get(name).ok_or_else(|| damaged(format!("it lacks {}", excerpt(name))))?;
         let header = entry.start + LOCAL + name.len() as u64;

@@ -13,7 +13,7 @@ use straightedge::stats::moments::Scale;
 use straightedge::weights::{Files, Weights};
 use web_time::Instant;
 
-use crate::model::MadeModel;
+use crate::model::SyntheticModel;
 use crate::results::GramLine;
 use crate::settings::{Settings, Shape};
 
@@ -35,7 +35,7 @@ const FOLDS: usize = 5;
 /// Times forward passes without, with exact and with fast second moments, interleaved.
 pub(crate) async fn time<B: Backend>(backend: &B, shape: Shape, settings: &Settings) -> Result<GramLine> {
     let small = Shape { layers: shape.layers.min(LAYERS), ..shape };
-    let files = Rc::new(MadeModel::new(small, settings.seed));
+    let files = Rc::new(SyntheticModel::new(small, settings.seed));
     let config = files.read("config.json", 0..files.size("config.json").await?.unwrap_or(0)).await?;
     let config = ModelConfig::from_json(&String::from_utf8_lossy(&config))?;
     let weights = Weights::open(files).await?;
@@ -78,16 +78,16 @@ struct GramBench<'a, B: Backend> {
 impl<B: Backend> GramBench<'_, B> {
     /// Chooses the number of windows: the engine's batch, unless a pass then exceeds its time.
     async fn choose_rows(&mut self, seed: u64) -> Result<()> {
-        self.ids = MadeModel::tokens(self.seq_len, seed);
+        self.ids = SyntheticModel::tokens(self.seq_len, seed);
         self.forward_ms().await?;
         let ms = self.forward_ms().await?;
         let windows = ((SLOW_MS / ms) as usize).clamp(1, (self.backend.batch_rows(self.widest) / self.seq_len).max(1));
-        self.ids = MadeModel::tokens(windows * self.seq_len, seed);
+        self.ids = SyntheticModel::tokens(windows * self.seq_len, seed);
         Ok(())
     }
 
-    /// Milliseconds of every kind of pass, interleaved so that other load slows all: without second moments, with exact
-    /// ones in a usual and in the last fold, with fast ones in both.
+    /// Milliseconds of every kind of pass, interleaved so that other load slows down all of them: without second
+    /// moments; with exact ones, for a usual fold and for the last one; with fast ones, for both.
     async fn round(&self, exact: &mut [B::Gram], fast: &mut [B::Gram]) -> Result<[f64; 5]> {
         Ok([
             self.forward_ms().await?,

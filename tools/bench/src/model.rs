@@ -20,7 +20,7 @@ pub const POSITIONS: usize = 1024;
 const DEVIATION: f32 = 0.02;
 
 /// The files of the model.
-pub struct MadeModel {
+pub struct SyntheticModel {
     config: Vec<u8>,
     header: Vec<u8>,
     tensors: Vec<Tensor>,
@@ -41,7 +41,7 @@ enum Fill {
     Zero,
 }
 
-impl MadeModel {
+impl SyntheticModel {
     /// A model of a shape and a seed.
     pub fn new(shape: Shape, seed: u64) -> Self {
         let config = json!({
@@ -144,7 +144,7 @@ fn layout(shape: Shape) -> Vec<(String, Vec<usize>, Fill)> {
     tensors
 }
 
-impl Files for MadeModel {
+impl Files for SyntheticModel {
     fn size<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<Option<u64>>> {
         Box::pin(async move {
             Ok(match file {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn any_range_of_bytes_is_the_same_as_in_the_whole() {
-        let model = MadeModel::new(Shape { layers: 1, width: 8 }, 3);
+        let model = SyntheticModel::new(Shape { layers: 1, width: 8 }, 3);
         let whole = model.bytes(0..model.len());
         assert_eq!(whole.len() as u64, model.len());
         let mut random = Random::new(5);
@@ -184,7 +184,7 @@ mod tests {
             let b = a + random.below((whole.len() - a).min(5000) + 1);
             assert!(model.bytes(a as u64..b as u64) == whole[a..b], "{a}..{b}");
         }
-        let other = MadeModel::new(Shape { layers: 1, width: 8 }, 4);
+        let other = SyntheticModel::new(Shape { layers: 1, width: 8 }, 4);
         assert!(other.bytes(0..other.len()) != whole, "the seed counts");
     }
 

@@ -12,7 +12,7 @@ use straightedge::workers::Workers;
 use web_time::Instant;
 
 use crate::memory;
-use crate::model::MadeModel;
+use crate::model::SyntheticModel;
 use crate::results::WholeLine;
 use crate::settings::{Device, Shape};
 
@@ -31,19 +31,19 @@ pub(crate) struct Plan {
 impl Plan {
     /// Measures and returns the time per stage.
     pub(crate) async fn run(&self, workers: Workers) -> Result<WholeLine> {
-        let files = Rc::new(MadeModel::new(self.shape, self.seed));
-        let tokens = MadeModel::tokens(self.rows, self.seed);
+        let files = Rc::new(SyntheticModel::new(self.shape, self.seed));
+        let tokens = SyntheticModel::tokens(self.rows, self.seed);
         memory::restart();
         let started = Instant::now();
         let inputs = Inputs { workers: workers.clone(), ..Inputs::new(files.clone(), Text::Tokens(tokens)) };
         let mut events = measure_inputs(self.job(), inputs);
-        let (mut made_by_hash, mut hash, mut r2, mut rows) = (0.0, 0.0, Vec::new(), 0);
+        let (mut generated_by_hash, mut hash, mut r2, mut rows) = (0.0, 0.0, Vec::new(), 0);
         let mut spent = Seconds::default();
         while let Some(event) = events.next().await {
             match event {
                 Event::Progress(progress) if progress.stage == Stage::Hash => hash = progress.seconds,
                 // All bytes were read once for hashing, and are read again block by block.
-                Event::Started(header) => (rows, made_by_hash) = (header.protocol.rows, files.seconds()),
+                Event::Started(header) => (rows, generated_by_hash) = (header.protocol.rows, files.seconds()),
                 Event::Block(block) => {
                     r2.retain(|(known, _)| *known != block.block);
                     r2.push((block.block, block.r2_lin));
@@ -61,8 +61,8 @@ impl Plan {
             shape: Some(self.shape),
             rows,
             made,
-            load: spent.load - (made - made_by_hash),
-            hash: hash - made_by_hash,
+            load: spent.load - (made - generated_by_hash),
+            hash: hash - generated_by_hash,
             measure: spent.forward,
             solve: spent.solve,
             total: total - made,

@@ -27,7 +27,7 @@ pub struct Tally {
     /// Failures by cause: the first input, shortened, with its execution.
     pub found: BTreeMap<String, Found>,
     /// Time taken.
-    pub took: Duration,
+    pub duration: Duration,
 }
 
 /// An input that failed.
@@ -64,11 +64,11 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Runs some executions; `heard` receives the number of each before it starts.
-pub fn run(target: &Target, seed: u64, executions: Range<usize>, mut heard: impl FnMut(usize)) -> Tally {
+/// Runs some executions; `on_execution` receives the number of each before it starts.
+pub fn run(target: &Target, seed: u64, executions: Range<usize>, mut on_execution: impl FnMut(usize)) -> Tally {
     let (source, started, mut tally) = (Source::new(target, seed), Instant::now(), Tally::default());
     for execution in executions {
-        heard(execution);
+        on_execution(execution);
         let input = source.input(execution);
         tally.executions += 1;
         match trial(target, &input) {
@@ -89,7 +89,7 @@ pub fn run(target: &Target, seed: u64, executions: Range<usize>, mut heard: impl
             }
         }
     }
-    tally.took = started.elapsed();
+    tally.duration = started.elapsed();
     tally
 }
 

@@ -67,7 +67,7 @@ fn fuzz(args: &Args) -> Result<bool, String> {
     let mut is_clean = true;
     for target in targets {
         let tally = executed(args, target)?;
-        let (count, seconds) = (tally.executions, tally.took.as_secs_f64());
+        let (count, seconds) = (tally.executions, tally.duration.as_secs_f64());
         println!(
             "{:12} {count:>8} executions in {seconds:.1} s, {} accepted, {} causes of failure",
             target.name,

@@ -88,14 +88,14 @@ pub fn trial(target: &Target, input: &[u8]) -> Result<bool, Failure> {
     let (time, memory) = (target.limits.time_for(input), target.limits.memory_for(input));
     let (mut fastest, mut smallest) = (Duration::MAX, usize::MAX);
     for _ in 0..REPEATS {
-        let (outcome, took, taken) = watched(target, input);
+        let (outcome, duration, taken) = watched(target, input);
         if let Some(what) = lock(&PANIC).take() {
             return Err(Failure::Panic(what));
         }
         let outcome = outcome.ok_or_else(|| Failure::Panic("an unknown place".into()))?;
-        (fastest, smallest) = (fastest.min(took), smallest.min(taken));
+        (fastest, smallest) = (fastest.min(duration), smallest.min(taken));
         if fastest <= time && smallest <= memory {
-            return judged(target, outcome);
+            return checked_outcome(target, outcome);
         }
     }
     Err(if smallest > memory { Failure::Memory(smallest, memory) } else { Failure::Slow(fastest, time) })
@@ -112,10 +112,10 @@ fn watched(target: &Target, input: &[u8]) -> (Option<Result<(), Refusal>>, Durat
     own::set(true);
     let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
     own::set(false);
-    let took = processor_time() - started;
+    let duration = processor_time() - started;
     let memory = memory::peak().saturating_sub(base);
     *lock(&WATCHED) = None;
-    (outcome.ok(), took, memory)
+    (outcome.ok(), duration, memory)
 }
 
 /// Time that processors have worked for this program: other programs do not slow it down.
@@ -132,7 +132,7 @@ fn processor_time() -> Duration {
     STARTED.elapsed()
 }
 
-fn judged(target: &Target, outcome: Result<(), Refusal>) -> Result<bool, Failure> {
+fn checked_outcome(target: &Target, outcome: Result<(), Refusal>) -> Result<bool, Failure> {
     let Err(Refusal { kind, sentence }) = outcome else { return Ok(true) };
     if !is_sentence(&sentence) {
         return Err(Failure::Sentence(sentence));
@@ -147,7 +147,7 @@ fn judged(target: &Target, outcome: Result<(), Refusal>) -> Result<bool, Failure
 fn prepare() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |what| {
-        // A panic of another thread, such as that of a test that fails beside it, is none of the execution.
+        // A panic of another thread, such as that of another failing test, does not count for the execution.
         if !own::is_own() {
             return usual(what);
         }

@@ -5,9 +5,9 @@
 //! `fault` corrupts it; `stats` counts bytes sent. It answers as the hub does, by the table in docs/hub.md.
 
 pub mod answer;
-pub mod ask;
 pub mod fault;
 mod repos;
+pub mod request;
 pub mod stats;
 pub mod synthetic;
 pub mod synthetic_llama;
@@ -21,9 +21,9 @@ use std::thread;
 use serde_json::json;
 
 use answer::Answer;
-use ask::Ask;
 use fault::{Fault, Faults, Kind};
 use repos::{Repo, Repos};
+use request::Request;
 use stats::Stats;
 
 /// Settings of a mirror.
@@ -98,7 +98,7 @@ impl Mirror {
         let url = format!("http://{}:{}", options.host, port_of(&hub));
         for (server, origin) in [(hub, Origin::Hub), (files, Origin::Files)] {
             let shared = shared.clone();
-            serve(server, move |ask, stream| shared.serve(ask, stream, origin));
+            serve(server, move |request, stream| shared.serve(request, stream, origin));
         }
         Ok(Self { url, shared })
     }
@@ -120,24 +120,24 @@ impl Mirror {
 }
 
 impl Shared {
-    fn serve(&self, ask: &Ask, stream: TcpStream, origin: Origin) -> io::Result<()> {
-        let (path, query) = ask.url.split_once('?').unwrap_or((&ask.url, ""));
+    fn serve(&self, request: &Request, stream: TcpStream, origin: Origin) -> io::Result<()> {
+        let (path, query) = request.url.split_once('?').unwrap_or((&request.url, ""));
         let path = decoded(path);
-        let answer = match (&*ask.method, &path) {
+        let answer = match (&*request.method, &path) {
             (_, None) => Answer::error(400, "BadRequest", "the address is not UTF-8"),
             ("GET" | "HEAD" | "POST", Some(path)) if path.starts_with("/__") => self.control(path, query),
             ("GET" | "HEAD", Some(path)) => match origin {
-                Origin::Hub => self.hub(ask, path),
-                Origin::Files => self.file(ask, path),
+                Origin::Hub => self.hub(request, path),
+                Origin::Files => self.file(request, path),
             },
             // A browser that asks beforehand wants to send more than the hub allows.
             _ => Answer::error(405, "BadMethod", "only GET and HEAD"),
         };
-        let counter = self.stats.request(path.as_deref().unwrap_or_default(), ask);
+        let counter = self.stats.request(path.as_deref().unwrap_or_default(), request);
         // What is refused for want of access, or answered by a gateway in place of the hub, a page cannot even read.
         let is_open = !matches!(answer.status, 401 | 403 | 405 | 408 | 500..);
         let answer = if is_open { answer.open_to_others() } else { answer };
-        answer.send(stream, ask.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))
+        answer.send(stream, request.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))
     }
 
     /// Statistics and faults, for tests.
@@ -165,20 +165,20 @@ impl Shared {
         }
     }
 
-    fn hub(&self, ask: &Ask, path: &str) -> Answer {
+    fn hub(&self, request: &Request, path: &str) -> Answer {
         let route = path.trim_start_matches('/');
         if route.starts_with(repos::CACHE) {
-            return self.file(ask, path);
+            return self.file(request, path);
         }
         // The hub tells that a model is gated, and refuses its files.
         let is_refused =
-            |kind| kind != Kind::Gated || !path.starts_with("/api/") && ask.header("authorization").is_none();
+            |kind| kind != Kind::Gated || !path.starts_with("/api/") && request.header("authorization").is_none();
         let happens = |kind: Kind| (kind.of_answers() || path.starts_with("/api/")) && is_refused(kind);
         if let Some(answer) = self.faults.take(path, happens).and_then(|kind| kind.answer(path)) {
             return answer;
         }
         if let Some(rest) = route.strip_prefix("api/") {
-            return self.api(ask, rest);
+            return self.api(request, rest);
         }
         let Some((name, rest)) = route.split_once("/resolve/") else {
             return Answer::error(404, "NotFound", "no such address");
@@ -189,11 +189,11 @@ impl Shared {
         let Some((revision, file)) = rest.split_once('/') else {
             return Answer::error(404, "EntryNotFound", "no file is named");
         };
-        self.repos.find(name, revision).map_or_else(|answer| answer, |found| self.resolved(ask, &found, file))
+        self.repos.find(name, revision).map_or_else(|answer| answer, |found| self.resolved(request, &found, file))
     }
 
     /// The redirect to a file: a small one lies in a cache of the same origin, a large one on another origin.
-    fn resolved(&self, ask: &Ask, found: &Repo, file: &str) -> Answer {
+    fn resolved(&self, request: &Request, found: &Repo, file: &str) -> Answer {
         let Some(entry) = found.file(file) else {
             return Answer::error(404, "EntryNotFound", "Entry not found");
         };
@@ -201,10 +201,10 @@ impl Shared {
             let to = format!("/{}", found.cache_address(file));
             return Answer::redirect(307, &answer::encoded(&to)).with("X-Repo-Commit", found.commit());
         }
-        let host = ask.header("host").unwrap_or_default();
+        let host = request.header("host").unwrap_or_default();
         let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
         // A proxy in front of the mirror may speak https for it, on the same ports.
-        let scheme = if ask.header("x-forwarded-proto") == Some("https") { "https" } else { "http" };
+        let scheme = if request.header("x-forwarded-proto") == Some("https") { "https" } else { "http" };
         let to = format!("{scheme}://{host}:{}/{}", self.cdn_port, answer::encoded(&found.address(file)));
         Answer::redirect(302, &to)
             .with("X-Repo-Commit", found.commit())
@@ -214,7 +214,7 @@ impl Shared {
     }
 
     /// `models/ID/revision/REV`, `models/ID/tree/REV[/FOLDER]` and `models/ID/discussions`, the same for data sets.
-    fn api(&self, ask: &Ask, route: &str) -> Answer {
+    fn api(&self, request: &Request, route: &str) -> Answer {
         let (kind, rest) = route.split_once('/').unwrap_or((route, ""));
         let prefix = match kind {
             "models" => "",
@@ -227,8 +227,8 @@ impl Shared {
                 .discussions(&format!("{prefix}{id}"))
                 .map_or_else(|answer| answer, |list| Answer::json(&list));
         }
-        let asked = ["/revision/", "/tree/"].into_iter().find_map(|what| Some((what, rest.split_once(what)?)));
-        let Some((what, (id, rest))) = asked else {
+        let api_route = ["/revision/", "/tree/"].into_iter().find_map(|what| Some((what, rest.split_once(what)?)));
+        let Some((what, (id, rest))) = api_route else {
             return Answer::error(404, "NotFound", "no such address");
         };
         if let Some(new) = self.repos.renamed(&format!("{prefix}{id}")) {
@@ -247,13 +247,13 @@ impl Shared {
             let is_gated = self.faults.take(&format!("/api/{route}"), |kind| kind == Kind::Gated).is_some();
             return Answer::json(&found.revision(id, is_gated));
         }
-        let page = ask.url.split_once("cursor=").and_then(|(_, page)| page.parse().ok()).unwrap_or(0);
+        let page = request.url.split_once("cursor=").and_then(|(_, page)| page.parse().ok()).unwrap_or(0);
         let (listing, next) = found.tree(folder, page);
         let answer = Answer::json(&listing).with("X-Repo-Commit", found.commit());
         match next {
             // Mirrors pass on the address that the hub gives.
             Some(next) => {
-                let path = ask.url.split('?').next().unwrap_or_default();
+                let path = request.url.split('?').next().unwrap_or_default();
                 answer.with("Link", &format!("<https://huggingface.co{path}?cursor={next}>; rel=\"next\""))
             }
             None => answer,
@@ -261,7 +261,7 @@ impl Shared {
     }
 
     /// The bytes of a file, on the other origin or in the cache of small files.
-    fn file(&self, ask: &Ask, path: &str) -> Answer {
+    fn file(&self, request: &Request, path: &str) -> Answer {
         // No access check here: the files' addresses come only from the hub origin.
         let fault = self.faults.take(path, |kind| kind != Kind::Gated);
         if let Some(answer) = fault.and_then(|kind| kind.answer(path)) {
@@ -270,10 +270,10 @@ impl Shared {
         let Some((found, file)) = self.repos.addressed(path.trim_start_matches('/')) else {
             return Answer::error(404, "EntryNotFound", "Entry not found");
         };
-        let range = ask.header("range").filter(|_| fault != Some(Kind::NoRanges));
+        let range = request.header("range").filter(|_| fault != Some(Kind::NoRanges));
         let etag = found.file(&file).map(|entry| format!("\"{}\"", entry.etag())).unwrap_or_default();
         let answer = Answer::file(&found.path(&file), range).with("ETag", &etag);
-        let accepts = ask.accepts_gzip();
+        let accepts = request.accepts_gzip();
         let is_small = path.trim_start_matches('/').starts_with(repos::CACHE);
         let answer = match fault {
             Some(kind) => kind.spoil(answer),
@@ -289,14 +289,14 @@ impl Shared {
 /// Answers every request to `server` in the background, until the program ends.
 pub fn serve<F>(server: TcpListener, answer: F)
 where
-    F: Fn(&Ask, TcpStream) -> io::Result<()> + Send + Sync + 'static,
+    F: Fn(&Request, TcpStream) -> io::Result<()> + Send + Sync + 'static,
 {
     let answer = Arc::new(answer);
     thread::spawn(move || {
         for stream in server.incoming().flatten() {
             let answer = answer.clone();
             // A slow client must not block others, and a disconnected one must not end the server.
-            thread::spawn(move || Ask::read(&stream).and_then(|ask| answer(&ask, stream)));
+            thread::spawn(move || Request::read(&stream).and_then(|request| answer(&request, stream)));
         }
     });
 }

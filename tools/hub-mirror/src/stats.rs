@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::ask::Ask;
+use crate::request::Request;
 
 /// Counts by address, query strings removed.
 #[derive(Clone, Default)]
@@ -34,13 +34,13 @@ pub(crate) struct Counter {
 }
 
 impl Stats {
-    pub(crate) fn request(&self, path: &str, ask: &Ask) -> Counter {
+    pub(crate) fn request(&self, path: &str, request: &Request) -> Counter {
         let mut counts = self.lock();
         let count = counts.entry(path.into()).or_default();
         count.requests += 1;
-        count.ranged += u64::from(ask.header("range").is_some());
-        count.tokens += u64::from(ask.header("authorization").is_some());
-        count.referrers += u64::from(ask.header("referer").is_some());
+        count.ranged += u64::from(request.header("range").is_some());
+        count.tokens += u64::from(request.header("authorization").is_some());
+        count.referrers += u64::from(request.header("referer").is_some());
         Counter { stats: self.clone(), path: path.into() }
     }
 

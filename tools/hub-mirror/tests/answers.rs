@@ -45,7 +45,7 @@ impl Answer {
     }
 }
 
-fn ask(url: &str, method: &str, extra: &str) -> Answer {
+fn request(url: &str, method: &str, extra: &str) -> Answer {
     let rest = url.strip_prefix("http://").expect("an address");
     let (host, path) = rest.split_once('/').expect("a path");
     let mut stream = TcpStream::connect(host).expect("the server listens");
@@ -74,18 +74,18 @@ fn mirror(test: &str) -> (Mirror, PathBuf) {
 fn a_small_file_lies_in_a_cache_and_comes_compressed_without_a_length() {
     let (mirror, _) = mirror("small");
     let url = format!("{}/a/b/resolve/main/config.json", mirror.url());
-    let redirect = ask(&url, "GET", "");
+    let redirect = request(&url, "GET", "");
     let to = redirect.header("location").expect("an address").to_owned();
     assert!(redirect.status == 307 && to.starts_with("/api/resolve-cache/models/a/b/"), "{}", redirect.head);
     let url = format!("{}{to}", mirror.url());
-    let answer = ask(&url, "GET", "Accept-Encoding: gzip, br\r\n");
+    let answer = request(&url, "GET", "Accept-Encoding: gzip, br\r\n");
     assert_eq!((answer.header("content-encoding"), answer.header("content-length")), (Some("gzip"), None));
     let mut text = String::new();
     GzDecoder::new(&answer.joined()[..]).read_to_string(&mut text).expect("gzip");
     assert_eq!(text, CONFIG.repeat(40));
-    let plain = ask(&url, "GET", "");
+    let plain = request(&url, "GET", "");
     assert_eq!((plain.header("content-encoding"), plain.body.len()), (None, text.len()));
-    let part = ask(&url, "GET", "Accept-Encoding: gzip\r\nRange: bytes=2-11\r\n");
+    let part = request(&url, "GET", "Accept-Encoding: gzip\r\nRange: bytes=2-11\r\n");
     assert_eq!(
         (part.status, part.header("content-encoding"), &part.body[..]),
         (206, None, &b"model_type"[..]),
@@ -96,15 +96,15 @@ fn a_small_file_lies_in_a_cache_and_comes_compressed_without_a_length() {
 #[test]
 fn a_large_file_lies_on_another_origin_with_its_hashes() {
     let (mirror, _) = mirror("large");
-    let answer = ask(&format!("{}/a/b/resolve/main/model.safetensors", mirror.url()), "GET", "");
+    let answer = request(&format!("{}/a/b/resolve/main/model.safetensors", mirror.url()), "GET", "");
     assert_eq!(answer.status, 302);
     let to = answer.header("location").expect("an address");
     assert!(to.starts_with("http://127.0.0.1:") && !to.starts_with(mirror.url()), "{to}");
-    assert_eq!(ask(to, "GET", "").body, [7; 100]);
+    assert_eq!(request(to, "GET", "").body, [7; 100]);
     let url = format!("{}/a/b/resolve/main/model.safetensors", mirror.url());
-    let behind_a_proxy = ask(&url, "GET", "X-Forwarded-Proto: https\r\n");
+    let behind_a_proxy = request(&url, "GET", "X-Forwarded-Proto: https\r\n");
     assert_eq!(behind_a_proxy.header("location"), Some(&*to.replace("http://", "https://")));
-    let listed = ask(&format!("{}/api/models/a/b/tree/main", mirror.url()), "GET", "").json();
+    let listed = request(&format!("{}/api/models/a/b/tree/main", mirror.url()), "GET", "").json();
     let weights = listed.as_array().expect("a list").iter().find(|line| line["path"] == "model.safetensors");
     let weights = weights.expect("the weights");
     assert_eq!(answer.header("x-linked-etag"), Some(&*weights["lfs"]["oid"].to_string()));
@@ -119,26 +119,30 @@ fn a_large_file_lies_on_another_origin_with_its_hashes() {
 fn a_page_may_read_few_headers_and_send_none() {
     let (mirror, _) = mirror("headers");
     let url = format!("{}/api/models/a/b/revision/main", mirror.url());
-    let answer = ask(&url, "GET", "");
+    let answer = request(&url, "GET", "");
     let exposed = answer.header("access-control-expose-headers").expect("a list").to_ascii_lowercase();
     assert!(exposed.split(',').count() == 12 && exposed.contains("x-xet-hash"), "{exposed}");
     assert!(!exposed.contains("retry-after") && !exposed.contains("ratelimit"), "{exposed}");
     assert_eq!(answer.json()["gated"], false);
-    let beforehand = ask(&url, "OPTIONS", "Access-Control-Request-Headers: authorization\r\n");
+    let beforehand = request(&url, "OPTIONS", "Access-Control-Request-Headers: authorization\r\n");
     assert!(
         beforehand.status == 405 && beforehand.header("access-control-allow-origin").is_none(),
         "{}",
         beforehand.head
     );
     mirror.faults().add("gated:a/b:9".parse().expect("a fault"));
-    assert_eq!(ask(&url, "GET", "").json()["gated"], "manual");
-    let refused = ask(&format!("{}/a/b/resolve/main/config.json", mirror.url()), "GET", "");
+    assert_eq!(request(&url, "GET", "").json()["gated"], "manual");
+    let refused = request(&format!("{}/a/b/resolve/main/config.json", mirror.url()), "GET", "");
     assert_eq!((refused.status, refused.header("x-error-code")), (401, Some("GatedRepo")));
     assert_eq!(refused.header("access-control-allow-origin"), None, "a page cannot read it");
-    assert_eq!(ask(&format!("{}/api/models/a/b/tree/main", mirror.url()), "GET", "").status, 200, "the list is open");
+    assert_eq!(
+        request(&format!("{}/api/models/a/b/tree/main", mirror.url()), "GET", "").status,
+        200,
+        "the list is open"
+    );
     for (fault, status, is_open) in [("unavailable", 503, false), ("timeout", 408, false), ("busy", 429, true)] {
         mirror.faults().add(format!("{fault}:/revision/:1").parse().expect("a fault"));
-        let answer = ask(&url, "GET", "");
+        let answer = request(&url, "GET", "");
         assert_eq!((answer.status, answer.header("access-control-allow-origin").is_some()), (status, is_open));
     }
 }
@@ -147,7 +151,7 @@ fn a_page_may_read_few_headers_and_send_none() {
 fn an_old_name_leads_to_the_new_one() {
     let (mirror, _) = mirror("renamed");
     let to = |path: &str| {
-        let answer = ask(&format!("{}{path}", mirror.url()), "GET", "");
+        let answer = request(&format!("{}{path}", mirror.url()), "GET", "");
         assert_eq!(answer.status, 307, "{path}");
         answer.header("location").expect("an address").to_owned()
     };
@@ -162,10 +166,10 @@ fn a_long_listing_comes_in_pages_that_name_the_hub() {
     for at in 0..1000 {
         fs::write(folder.join(format!("a/b/f{at:04}")), "x").expect("a file");
     }
-    let first = ask(&format!("{}/api/models/a/b/tree/main", mirror.url()), "GET", "");
+    let first = request(&format!("{}/api/models/a/b/tree/main", mirror.url()), "GET", "");
     assert_eq!(first.json().as_array().map(Vec::len), Some(1000));
     let next = "<https://huggingface.co/api/models/a/b/tree/main?cursor=1>; rel=\"next\"";
     assert_eq!(first.header("link"), Some(next));
-    let second = ask(&format!("{}/api/models/a/b/tree/main?cursor=1", mirror.url()), "GET", "");
+    let second = request(&format!("{}/api/models/a/b/tree/main?cursor=1", mirror.url()), "GET", "");
     assert_eq!((second.json().as_array().map(Vec::len), second.header("link")), (Some(3), None));
 }

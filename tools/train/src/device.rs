@@ -7,7 +7,7 @@ use clap::ValueEnum;
 
 /// What `--device` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Wanted {
+pub enum DeviceChoice {
     /// The processor, whose losses the records hold.
     Cpu,
     /// A GPU, or nothing.
@@ -23,16 +23,16 @@ pub struct Chosen {
 }
 
 /// The requested device; by default a GPU if this program was built for one and it works.
-pub fn choose(wanted: Option<Wanted>) -> Result<Chosen> {
-    match (wanted, gpu()) {
-        (None | Some(Wanted::Gpu), Gpu::Found(device)) => {
+pub fn choose(choice: Option<DeviceChoice>) -> Result<Chosen> {
+    match (choice, gpu()) {
+        (None | Some(DeviceChoice::Gpu), Gpu::Found(device)) => {
             let line = format!("training on {}", name(&device));
             Ok(Chosen { device, line })
         }
-        (Some(Wanted::Cpu), _) | (None, Gpu::NotBuiltFor) => Ok(cpu("")),
+        (Some(DeviceChoice::Cpu), _) | (None, Gpu::NotBuiltFor) => Ok(cpu("")),
         (None, Gpu::Silent(why)) => Ok(cpu(&format!(", as no GPU answers ({why})"))),
-        (Some(Wanted::Gpu), Gpu::Silent(why)) => bail!("no GPU answers ({why}); train with --device cpu"),
-        (Some(Wanted::Gpu), Gpu::NotBuiltFor) => bail!(
+        (Some(DeviceChoice::Gpu), Gpu::Silent(why)) => bail!("no GPU answers ({why}); train with --device cpu"),
+        (Some(DeviceChoice::Gpu), Gpu::NotBuiltFor) => bail!(
             "this trainer was built without a GPU's kernels; `cargo xtask train` builds with them on macOS and where \
              nvcc and an NVIDIA driver are, or train with --device cpu"
         ),
@@ -82,13 +82,13 @@ mod tests {
 
     #[test]
     fn the_cpu_is_always_there_and_a_gpu_only_where_this_was_built_for_one() {
-        let chosen = choose(Some(Wanted::Cpu)).expect("the CPU");
+        let chosen = choose(Some(DeviceChoice::Cpu)).expect("the CPU");
         assert!(chosen.device.is_cpu() && chosen.line.contains("the CPU"), "{}", chosen.line);
         assert_eq!(name(&chosen.device), "cpu");
         let free = choose(None).expect("some device");
-        let asked = choose(Some(Wanted::Gpu));
-        assert_eq!(asked.is_ok(), !free.device.is_cpu(), "{}", free.line);
-        if let Err(why) = asked {
+        let chosen_gpu = choose(Some(DeviceChoice::Gpu));
+        assert_eq!(chosen_gpu.is_ok(), !free.device.is_cpu(), "{}", free.line);
+        if let Err(why) = chosen_gpu {
             assert!(why.to_string().contains("--device cpu"), "{why}");
         }
     }

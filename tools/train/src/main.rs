@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use straightedge_train::backend::TrainingBackend;
-use straightedge_train::device::{self, Wanted};
+use straightedge_train::device::{self, DeviceChoice};
 use straightedge_train::recipe::Plan;
 use straightedge_train::run::{End, Run};
 use straightedge_train::tokenizer;
@@ -28,7 +28,7 @@ struct Args {
     steps: Option<usize>,
     /// Where to compute; by default a GPU if there is one.
     #[arg(long)]
-    device: Option<Wanted>,
+    device: Option<DeviceChoice>,
 }
 
 fn main() -> ExitCode {
@@ -71,8 +71,8 @@ fn chosen(names: &[String]) -> Result<Vec<Plan>> {
     if let Some(unknown) = names.iter().find(|name| *name != "all" && !known.contains(name)) {
         bail!("{unknown} is no demo model; give all, or some of {}", known.join(", "));
     }
-    let wanted = |plan: &Plan| names.iter().any(|name| name == "all" || *name == plan.recipe.name);
-    Ok(plans.into_iter().filter(wanted).collect())
+    let is_selected = |plan: &Plan| names.iter().any(|name| name == "all" || *name == plan.recipe.name);
+    Ok(plans.into_iter().filter(is_selected).collect())
 }
 
 /// The tokenizer shared by all runs, trained by the first.

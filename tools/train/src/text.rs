@@ -2,7 +2,7 @@
 
 use pollster::block_on;
 use straightedge::corpus::Tokenizer;
-use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, Made};
+use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, SyntheticText};
 use straightedge::error::Result;
 
 use crate::recipe::Recipe;
@@ -37,16 +37,16 @@ impl Batches {
         for (index, &domain) in self.domains.iter().enumerate() {
             let share = |index: usize| index * self.windows / self.domains.len();
             let windows = share(index + 1) - share(index);
-            ids.extend(self.some(Made { domain, seed }, windows * self.seq_len)?);
+            ids.extend(self.some(SyntheticText { domain, seed }, windows * self.seq_len)?);
         }
         Ok(ids)
     }
 
     /// The first `tokens` tokens of a text.
-    fn some(&self, made: Made, tokens: usize) -> Result<Vec<u32>> {
+    fn some(&self, synthetic: SyntheticText, tokens: usize) -> Result<Vec<u32>> {
         let mut bytes = tokens * BYTES_PER_TOKEN;
         loop {
-            let mut ids = block_on(self.tokenizer.encode("generated text", made.text(bytes).as_bytes()))?;
+            let mut ids = block_on(self.tokenizer.encode("generated text", synthetic.text(bytes).as_bytes()))?;
             if ids.len() >= tokens {
                 ids.truncate(tokens);
                 return Ok(ids);

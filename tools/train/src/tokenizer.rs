@@ -1,7 +1,7 @@
 //! The tokenizer of all demo models: byte-level BPE, learned from training texts. \[tokenizers\]
 
 use anyhow::{Result, anyhow};
-use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, Made};
+use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, SyntheticText};
 use tokenizers::decoders::byte_level::ByteLevel;
 use tokenizers::models::bpe::{BPE, BpeTrainer};
 use tokenizers::normalizers::NormalizerWrapper;
@@ -27,7 +27,7 @@ pub fn train(vocab_size: usize) -> Result<String> {
             .with_decoder(Some(DecoderWrapper::ByteLevel(bytes)))
             .build()
             .map_err(failed)?;
-    let texts = Domain::ALL.map(|domain| Made { domain, seed: FIRST_TRAINING_SEED }.text(BYTES));
+    let texts = Domain::ALL.map(|domain| SyntheticText { domain, seed: FIRST_TRAINING_SEED }.text(BYTES));
     tokenizer.train(&mut trainer, texts.iter()).map_err(failed)?;
     tokenizer.to_string(true).map_err(failed)
 }

@@ -166,11 +166,11 @@ impl Trainer {
     }
 }
 
-/// The sum over layers of how far each moves the residual stream; detached unless it is `wanted` in the loss.
-fn summed(hidden: &[Tensor], wanted: bool, moved: impl Fn(&Tensor, &Tensor) -> Result<Tensor>) -> Result<Tensor> {
+/// The sum over layers of how far each moves the residual stream; detached unless it is `in_loss`.
+fn summed(hidden: &[Tensor], in_loss: bool, moved: impl Fn(&Tensor, &Tensor) -> Result<Tensor>) -> Result<Tensor> {
     let mut sum = run("loss", || Tensor::zeros((), DType::F32, hidden[0].device()))?;
     for pair in hidden.windows(2) {
-        let term = if wanted { moved(&pair[1], &pair[0])? } else { moved(&pair[1].detach(), &pair[0].detach())? };
+        let term = if in_loss { moved(&pair[1], &pair[0])? } else { moved(&pair[1].detach(), &pair[0].detach())? };
         sum = run("loss", || sum + term)?;
     }
     Ok(sum)

@@ -30,7 +30,7 @@ pub(crate) fn App(start: Start, parts: RwSignal<usize>) -> impl IntoView {
         return view! { <Embedded session/> }.into_any();
     }
     awake::keep(session);
-    leave::ask(session);
+    leave::confirm_while_busy(session);
     keep::follow(session);
     Effect::new(move |_| {
         if parts.get() == IN_PLACE {

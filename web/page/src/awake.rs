@@ -24,7 +24,7 @@ pub(crate) fn keep(session: Session) {
     });
     let of_work = screen.clone();
     Effect::new(move |_| {
-        of_work.wanted.set(is_busy.get());
+        of_work.is_needed.set(is_busy.get());
         of_work.update();
     });
     let seen = Closure::<dyn FnMut()>::new(move || screen.update());
@@ -35,24 +35,24 @@ pub(crate) fn keep(session: Session) {
 /// The page's wake lock and its state.
 #[derive(Default)]
 struct Screen {
-    wanted: Cell<bool>,
-    is_asking: Cell<bool>,
+    is_needed: Cell<bool>,
+    is_pending: Cell<bool>,
     lock: RefCell<Option<JsValue>>,
 }
 
 impl Screen {
-    /// Requests or releases the lock, as currently wanted.
+    /// Requests or releases the lock, as currently needed.
     fn update(self: &Rc<Self>) {
-        if !self.wanted.get() {
+        if !self.is_needed.get() {
             if let Some(lock) = self.lock.take() {
                 // Releasing a lock that the browser already released is allowed.
                 let _ = call(&lock, "release");
             }
-        } else if !self.is_held() && !self.is_asking.replace(true) {
+        } else if !self.is_held() && !self.is_pending.replace(true) {
             let screen = self.clone();
             spawn_local(async move {
-                let lock = requested().await;
-                screen.is_asking.set(false);
+                let lock = request_lock().await;
+                screen.is_pending.set(false);
                 if lock.is_some() {
                     screen.lock.replace(lock);
                     // The work may have ended while the browser decided.
@@ -68,8 +68,8 @@ impl Screen {
     }
 }
 
-/// The lock; `None` where the browser has none or refuses it.
-async fn requested() -> Option<JsValue> {
+/// Requests the lock; `None` where the browser has none or refuses it.
+async fn request_lock() -> Option<JsValue> {
     let locks = Reflect::get(&window().navigator(), &"wakeLock".into()).ok().filter(JsValue::is_object)?;
     JsFuture::from(call(&locks, "request")?).await.ok()
 }

@@ -9,9 +9,9 @@ use straightedge_web::text::translation::{Translation, speak};
 
 /// Takes over the language that the link asks for, or the first of the browser's that the page has. If its texts do not
 /// arrive, the page stays in English, and the error says so.
-pub(crate) async fn choose(asked: Option<Language>) -> Result<(), Error> {
+pub(crate) async fn choose(requested: Option<Language>) -> Result<(), Error> {
     let tags = window().navigator().languages();
-    let chosen = Language::chosen(asked, tags.iter().filter_map(|tag| tag.as_string()));
+    let chosen = Language::chosen(requested, tags.iter().filter_map(|tag| tag.as_string()));
     let texts = match chosen.file() {
         Some(file) => fetch::json::<Translation>(file).await.map(|texts| speak(chosen, texts)),
         None => Ok(()),

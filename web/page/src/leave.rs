@@ -13,7 +13,7 @@ use crate::session::Session;
 const LEAVING: &str = "beforeunload";
 
 /// Registers the `beforeunload` listener only while the engine is busy: a permanent one slows down Back and Forward.
-pub(crate) fn ask(session: Session) {
+pub(crate) fn confirm_while_busy(session: Session) {
     let is_busy = Memo::new(move |_| {
         session.run.with(Run::is_running) || session.continuation.with(ContinuationState::is_running)
     });

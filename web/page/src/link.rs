@@ -59,8 +59,8 @@ impl Link {
     }
 
     /// Orders a continuation, with its file handles.
-    pub(crate) fn go_on(&self, order: Order, asked: Continuation, handles: &[File]) {
-        self.occupy(order.run, &Request::Continue { order: Box::new(order), asked: Box::new(asked) }, handles);
+    pub(crate) fn continue_prompt(&self, order: Order, settings: Continuation, handles: &[File]) {
+        self.occupy(order.run, &Request::Continue { order: Box::new(order), settings: Box::new(settings) }, handles);
     }
 
     /// Sends an order; any earlier order ends now.

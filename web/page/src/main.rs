@@ -21,8 +21,8 @@ mod store;
 mod title;
 mod view;
 
-/// Builds the page out of sight, in steps between which the browser can answer, then replaces the pre-rendered page at
-/// once and keeps the focus.
+/// Builds the page in a detached element, yielding to the browser between steps, then replaces the pre-rendered page in
+/// one step and restores the focus.
 #[cfg(target_arch = "wasm32")]
 fn main() {
     use gloo_timers::future::TimeoutFuture;

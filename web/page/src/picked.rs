@@ -34,7 +34,7 @@ pub(crate) fn dropped(transfer: &DataTransfer) -> (Vec<FileSystemEntry>, Vec<Pic
 }
 
 /// The files below dropped entries; unreadable ones are left out.
-pub(crate) async fn below(entries: Vec<FileSystemEntry>) -> Vec<Picked> {
+pub(crate) async fn files_below(entries: Vec<FileSystemEntry>) -> Vec<Picked> {
     let mut open: Vec<_> = entries.into_iter().rev().map(|entry| (entry, 0)).collect();
     let mut found = Vec::new();
     while let Some((entry, depth)) = open.pop() {

@@ -20,12 +20,12 @@ pub fn own_name() -> String {
 pub async fn hold() {
     let held = Promise::new(&mut |held, _| {
         let granted = held.clone();
-        let is_asked = request(&own_name(), move || {
+        let is_requested = request(&own_name(), move || {
             let _ = granted.call0(&JsValue::UNDEFINED);
             // Never resolves, so the lock is never released.
             Promise::new(&mut |_, _| ())
         });
-        if !is_asked {
+        if !is_requested {
             let _ = held.call0(&JsValue::UNDEFINED);
         }
     });
@@ -44,8 +44,9 @@ pub fn watch(name: &str, ended: impl FnOnce() + 'static) {
 fn request(name: &str, granted: impl FnOnce() -> Promise + 'static) -> bool {
     let get = |object: &JsValue, key: &str| Reflect::get(object, &key.into()).ok().filter(JsValue::is_object);
     let locks = get(&js_sys::global(), "navigator").and_then(|navigator| get(&navigator, "locks"));
-    let ask = locks.as_ref().and_then(|locks| Reflect::get(locks, &"request".into()).ok()?.dyn_into::<Function>().ok());
-    let (Some(locks), Some(ask)) = (locks, ask) else { return false };
+    let request_lock =
+        locks.as_ref().and_then(|locks| Reflect::get(locks, &"request".into()).ok()?.dyn_into::<Function>().ok());
+    let (Some(locks), Some(request_lock)) = (locks, request_lock) else { return false };
     let granted = Closure::once_into_js(granted);
-    ask.call2(&locks, &name.into(), &granted).is_ok()
+    request_lock.call2(&locks, &name.into(), &granted).is_ok()
 }

@@ -55,13 +55,13 @@ async fn get(path: &str) -> Result<Response> {
 }
 
 /// Ends a request, and the transfer of its body, that takes longer than any file of the site may.
-pub fn patience() -> AbortSignal {
+pub fn timeout() -> AbortSignal {
     AbortSignal::timeout_with_u32(PATIENCE)
 }
 
 fn fetch(path: &str) -> js_sys::Promise {
     let (global, how) = (js_sys::global(), RequestInit::new());
-    how.set_signal(Some(&patience()));
+    how.set_signal(Some(&timeout()));
     match global.dyn_ref::<Window>() {
         Some(window) => window.fetch_with_str_and_init(path, &how),
         None => global.unchecked_into::<WorkerGlobalScope>().fetch_with_str_and_init(path, &how),

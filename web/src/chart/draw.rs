@@ -2,7 +2,7 @@
 
 use super::plot::{Mark, Plot, Series, Spot};
 use super::scale::{Kind, Scale};
-use super::shape::{LOOKS, arrow, outline};
+use super::shape::{STYLES, arrow, outline};
 use super::svg::{Fragment, number};
 use crate::text::format::{fixed, tick};
 
@@ -40,8 +40,8 @@ impl Layout {
         let left = 16.0 + DIGIT * labels.max().unwrap_or(1) as f64;
         let column = match x.kind() {
             Kind::Index(count) => {
-                let beside = plot.series.iter().filter(|series| !series.joined).count();
-                Some(((width - left - RIGHT) / count.max(1) as f64, beside))
+                let side_by_side = plot.series.iter().filter(|series| !series.joined).count();
+                Some(((width - left - RIGHT) / count.max(1) as f64, side_by_side))
             }
             _ => None,
         };
@@ -55,13 +55,13 @@ impl Layout {
 
     /// Horizontal offset of a series' marks from the centre of their columns.
     fn aside(&self, plot: &Plot, series: usize) -> f64 {
-        let Some((width, beside)) = self.column.filter(|(_, beside)| *beside > 1) else { return 0.0 };
+        let Some((width, side_by_side)) = self.column.filter(|(_, side_by_side)| *side_by_side > 1) else { return 0.0 };
         if plot.series[series].joined {
             return 0.0;
         }
         let before = plot.series[..series].iter().filter(|series| !series.joined).count() as f64;
-        let step = (width * 0.8 / beside as f64).min(13.0);
-        (before - (beside as f64 - 1.0) / 2.0) * step
+        let step = (width * 0.8 / side_by_side as f64).min(13.0);
+        (before - (side_by_side as f64 - 1.0) / 2.0) * step
     }
 
     fn x(&self, value: f64) -> f64 {
@@ -77,7 +77,7 @@ impl Layout {
     }
 
     fn radius(&self, plot: &Plot, mark: &Mark) -> f64 {
-        let crowded = self.column.map_or(RADIUS, |(width, beside)| width * 0.42 / beside.max(1) as f64);
+        let crowded = self.column.map_or(RADIUS, |(width, side_by_side)| width * 0.42 / side_by_side.max(1) as f64);
         let usual = if plot.series.len() > 1 || self.column.is_some() { crowded.clamp(2.6, RADIUS) } else { RADIUS };
         usual * mark.size
     }
@@ -154,7 +154,7 @@ pub fn sample(series: &Series) -> String {
     if series.columns {
         svg.element("rect", &class("bar", series), &[("x", 8.0), ("y", 2.0), ("width", 10.0), ("height", 12.0)]);
     } else if series.marked || !series.joined {
-        svg.path(&class("mark", series), &outline(series.look, 13.0, 8.0, RADIUS));
+        svg.path(&class("mark", series), &outline(series.style, 13.0, 8.0, RADIUS));
     }
     svg.into_svg(26.0, 16.0)
 }
@@ -179,13 +179,13 @@ pub fn spark(curve: &[Option<f64>]) -> String {
 /// CSS class of a part of a series.
 fn class(part: &str, series: &Series) -> String {
     let behind = if series.is_behind { " behind" } else { "" };
-    format!("{part} look{}{behind}", series.look % LOOKS)
+    format!("{part} look{}{behind}", series.style % STYLES)
 }
 
 fn axes(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
     let (end, floor) = (layout.width - RIGHT, layout.floor());
     // Shading groups the marks that stand side by side in one column.
-    if let Some((width, _)) = layout.column.filter(|(_, beside)| *beside > 1) {
+    if let Some((width, _)) = layout.column.filter(|(_, side_by_side)| *side_by_side > 1) {
         for value in layout.x.ticks(f64::INFINITY).iter().skip(1).step_by(2) {
             let x = layout.x(*value) - width / 2.0;
             svg.element("rect", "band", &[("x", x), ("y", TOP), ("width", width), ("height", floor - TOP)]);
@@ -205,8 +205,8 @@ fn axes(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
         svg.path(class, &format!("M{} {}H{}", number(layout.left), number(y), number(end)));
         svg.text("tick y", layout.left - 9.0, y + 4.0, &tick(value));
     }
-    let room = if layout.column.is_some() { 26.0 } else { 60.0 };
-    for value in layout.x.ticks((end - layout.left) / room) {
+    let pixels_per_tick = if layout.column.is_some() { 26.0 } else { 60.0 };
+    for value in layout.x.ticks((end - layout.left) / pixels_per_tick) {
         let x = layout.x(value);
         if layout.column.is_none() {
             svg.path("grid", &format!("M{} {}V{}", number(x), number(floor), number(floor + 4.0)));
@@ -250,7 +250,7 @@ fn draw_mark(svg: &mut Fragment, plot: &Plot, layout: &Layout, at: usize, mark: 
         let (class, dx) = if x > layout.width * 0.7 { ("under before", -r - 5.0) } else { ("under", r + 5.0) };
         svg.text(class, x + dx, layout.floor() - 3.0, &fixed(Some(value), 2));
     } else {
-        svg.path(&class, &outline(series.look, x, y, r));
+        svg.path(&class, &outline(series.style, x, y, r));
     }
 }
 
@@ -290,11 +290,12 @@ fn names(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
         let Some(block) = mark.block.filter(|_| plot.series[at].named) else { continue };
         let text = block.to_string();
         let (w, r) = (DIGIT * text.len() as f64, layout.radius(plot, mark) + 3.0);
-        let beside = [(x + r, y + 4.0), (x - r - w, y + 4.0)];
+        let left_and_right = [(x + r, y + 4.0), (x - r - w, y + 4.0)];
         let over_and_under = [(x - w / 2.0, y - r), (x - w / 2.0, y + r + 9.0)];
         // A line passes to the left and right of its marks, so above and below are tried first.
         let is_joined = plot.series[at].joined;
-        let places = if is_joined { [over_and_under, beside] } else { [beside, over_and_under] }.concat();
+        let places =
+            if is_joined { [over_and_under, left_and_right] } else { [left_and_right, over_and_under] }.concat();
         let boxed = |(x, y): (f64, f64)| (x, y - 9.0, x + w, y);
         let is_free = |place: &&(f64, f64)| {
             let (a, b, c, d) = boxed(**place);
@@ -314,8 +315,8 @@ mod tests {
     use super::*;
 
     fn plot(kind: Kind, joined: bool) -> Plot {
-        let series = |look, shift: f64| Series {
-            look,
+        let series = |style, shift: f64| Series {
+            style,
             joined,
             named: true,
             marks: (0..4).map(|at| Mark::new("", at as f64, Some(0.2 * at as f64 + shift)).of_block(at)).collect(),

@@ -205,8 +205,8 @@ fn scale(svg: &mut Fragment, passing: Passing, p: Places) {
         svg.text("in map", predicted, p.floor - 13.0, "ŷ");
     }
     let start = format!("M{} {}H{}V{}", 8.0 + PILL, p.stream, p.branch, p.network);
-    svg.moving("pass", &format!("{start}H{}V{}H{}", p.out, p.stream, number(p.width - 10.0)));
-    svg.moving("pass map", &format!("{start}V{}H{}", p.map, p.out));
+    svg.moving_point("pass", &format!("{start}H{}V{}H{}", p.out, p.stream, number(p.width - 10.0)));
+    svg.moving_point("pass map", &format!("{start}V{}H{}", p.map, p.out));
 }
 
 /// The head of an arrow.

@@ -4,14 +4,14 @@
 //! The page's own charts are styled by the style sheet through the same class names. A test checks that none of these
 //! is missing here.
 
-use super::shape::LOOKS;
+use super::shape::STYLES;
 use super::svg::{escaped, number, typeset};
 
 const INK: &str = "#1f1e1b";
 const SOFT: &str = "#615e56";
 const ACCENT: &str = "#0072b2";
-/// Colour and dashes of each look, as in the light style sheet.
-const LOOK: [(&str, &str); LOOKS] = [
+/// Colour and dashes of each style, as in the light style sheet.
+const STYLE_ATTRIBUTES: [(&str, &str); STYLES] = [
     ("#0072b2", "none"),
     ("#d55e00", "7 4"),
     ("#009e73", "2 4"),
@@ -50,7 +50,8 @@ pub fn paper(drawing: &str, (width, height): (f64, f64), around: &Paper) -> Stri
     if around.legend.len() > 1 {
         y = legend(&mut body, y, full, &around.legend);
     }
-    body += &format!(r#"<g transform="translate({MARGIN} {})">{}</g>"#, number(y), inside(&dressed(drawing)));
+    body +=
+        &format!(r#"<g transform="translate({MARGIN} {})">{}</g>"#, number(y), inside(&with_inline_styles(drawing)));
     y += height + 10.0;
     for (text, colour) in [(&around.caption, INK), (&around.source, SOFT)] {
         for text in wrapped(text, ((full - 2.0 * MARGIN) / LETTER) as usize) {
@@ -70,7 +71,8 @@ pub fn paper(drawing: &str, (width, height): (f64, f64), around: &Paper) -> Stri
 
 fn line(body: &mut String, y: f64, font: &str, colour: &str, text: &str) {
     let y = number(y);
-    *body += &format!(r#"<text x="{MARGIN}" y="{y}" {font} fill="{colour}">{}</text>"#, dressed(&typeset(text)));
+    *body +=
+        &format!(r#"<text x="{MARGIN}" y="{y}" {font} fill="{colour}">{}</text>"#, with_inline_styles(&typeset(text)));
 }
 
 /// Legend entries in rows as wide as the paper; returns the y coordinate where they end.
@@ -82,7 +84,8 @@ fn legend(body: &mut String, mut y: f64, full: f64, entries: &[(String, String)]
             (x, y) = (MARGIN, y + 20.0);
         }
         let (left, name_x) = (number(x), number(x + 32.0));
-        *body += &format!(r#"<g transform="translate({left} {})">{}</g>"#, number(y), inside(&dressed(sample)));
+        *body +=
+            &format!(r#"<g transform="translate({left} {})">{}</g>"#, number(y), inside(&with_inline_styles(sample)));
         *body += &format!(
             r#"<text x="{name_x}" y="{}" font-size="12" fill="{INK}">{}</text>"#,
             number(y + 12.0),
@@ -100,25 +103,25 @@ fn inside(svg: &str) -> &str {
 }
 
 /// Replaces the classes of a drawing by presentation attributes.
-fn dressed(drawing: &str) -> String {
+fn with_inline_styles(drawing: &str) -> String {
     let mut parts = drawing.split(" class=\"");
     let mut text = parts.next().unwrap_or_default().to_string();
     for part in parts {
         let (class, rest) = part.split_once('"').unwrap_or((part, ""));
         text += " ";
-        text += &looks(class).unwrap_or_default();
+        text += &attributes(class).unwrap_or_default();
         text += rest;
     }
     text
 }
 
 /// Presentation attributes of a class; `None` if the class is unknown.
-fn looks(class: &str) -> Option<String> {
+fn attributes(class: &str) -> Option<String> {
     if let Some(class) = class.strip_suffix(" behind") {
-        return Some(format!(r#"{} opacity="0.28""#, looks(class)?));
+        return Some(format!(r#"{} opacity="0.28""#, attributes(class)?));
     }
-    if let Some((kind, look)) = class.split_once(" look") {
-        let (colour, dash) = LOOK.get(look.parse::<usize>().ok()?)?;
+    if let Some((kind, style)) = class.split_once(" look") {
+        let (colour, dash) = STYLE_ATTRIBUTES.get(style.parse::<usize>().ok()?)?;
         return match kind {
             "mark" => Some(format!(r##"fill="{colour}" stroke="#ffffff" stroke-width="1.2""##)),
             "bar" => Some(format!(r#"fill="{colour}""#)),
@@ -157,14 +160,14 @@ fn looks(class: &str) -> Option<String> {
     })
 }
 
-/// Lines of at most `room` letters.
-fn wrapped(text: &str, room: usize) -> Vec<String> {
+/// Lines of at most `width` letters.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let last = lines.last_mut().expect("there is always a line");
         if last.is_empty() {
             last.push_str(word);
-        } else if last.chars().count() + 1 + word.chars().count() <= room {
+        } else if last.chars().count() + 1 + word.chars().count() <= width {
             last.push(' ');
             last.push_str(word);
         } else {
@@ -218,16 +221,16 @@ mod tests {
         assert!(drawings.len() > 8);
         for drawing in &drawings {
             for class in classes(drawing) {
-                assert!(looks(class).is_some(), "{class}");
+                assert!(attributes(class).is_some(), "{class}");
             }
-            assert!(!dressed(drawing).contains("class="));
+            assert!(!with_inline_styles(drawing).contains("class="));
         }
     }
 
     #[test]
     fn the_colours_of_looks_are_those_of_the_style_sheet() {
         let sheet = include_str!("../../style/views.css");
-        for (at, (colour, dash)) in LOOK.iter().enumerate() {
+        for (at, (colour, dash)) in STYLE_ATTRIBUTES.iter().enumerate() {
             let line = sheet.lines().find(|line| line.starts_with(&format!(".look{at} "))).expect("in light first");
             assert!(line.contains(&format!("--look: {colour};")), "{line}");
             assert!(*dash == "none" || line.contains(&format!("--dash: {dash};")), "{line}");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use straightedge_api::report::Interval;
 
 use super::scale::{Kind, Scale};
-use crate::text::cell::told;
+use crate::text::cell::rounded_with_exact;
 use crate::text::format::{exact, share};
 
 /// A chart.
@@ -35,8 +35,8 @@ pub struct Axis {
 pub struct Series {
     /// Name in the legend.
     pub name: String,
-    /// Index of its look, the same wherever the same thing is shown.
-    pub look: usize,
+    /// Index of its style, the same wherever the same thing is shown.
+    pub style: usize,
     /// Whether neighbouring marks are joined.
     pub joined: bool,
     /// Whether marks are drawn on joined lines; lines with many marks are clearer without.
@@ -94,7 +94,7 @@ pub struct Rule {
 pub type Spot = (usize, usize);
 
 impl Plot {
-    /// A copy without the marks of the named series; the others keep their looks.
+    /// A copy without the marks of the named series; the others keep their styles.
     pub fn without(&self, names: &BTreeSet<String>) -> Self {
         let mut plot = self.clone();
         plot.series.iter_mut().filter(|series| names.contains(&series.name)).for_each(|series| series.marks.clear());
@@ -117,7 +117,7 @@ impl Plot {
     }
 
     /// A mark in words, with its exact values and what their intervals allow of them.
-    pub fn tell(&self, spot: Spot) -> String {
+    pub fn describe(&self, spot: Spot) -> String {
         let Some(mark) = self.mark(spot) else { return String::new() };
         // A mark that belongs to no block is named after its place.
         let is_named_so = mark.block.is_none() && !mark.name.is_empty();
@@ -144,7 +144,7 @@ impl Plot {
         let (series, mark) = spot.unwrap_or((first, usize::MAX));
         let last = self.series.get(series)?.marks.len().checked_sub(1)?;
         let at = shown.iter().position(|shown| *shown == series)?;
-        let beside = |at: usize| {
+        let in_series = |at: usize| {
             let series = shown[at];
             let same = self.mark(spot?).map(|mark| mark.x);
             let marks = &self.series[series].marks;
@@ -155,8 +155,8 @@ impl Plot {
         Some(match key {
             "ArrowRight" => Some((series, if mark == usize::MAX { 0 } else { (mark + 1).min(last) })),
             "ArrowLeft" => Some((series, mark.min(last + 1).saturating_sub(1))),
-            "ArrowDown" if spot.is_some() => beside((at + 1).min(shown.len() - 1)),
-            "ArrowUp" if spot.is_some() => beside(at.saturating_sub(1)),
+            "ArrowDown" if spot.is_some() => in_series((at + 1).min(shown.len() - 1)),
+            "ArrowUp" if spot.is_some() => in_series(at.saturating_sub(1)),
             "Home" | "ArrowDown" | "ArrowUp" => Some((series, 0)),
             "End" => Some((series, last)),
             "Escape" => None,
@@ -199,7 +199,7 @@ fn edges(series: &Series) -> Vec<f64> {
 }
 
 fn written(kind: Kind, value: Option<f64>, interval: Option<Interval>) -> String {
-    told(value, interval, if kind == Kind::Share { share } else { exact })
+    rounded_with_exact(value, interval, if kind == Kind::Share { share } else { exact })
 }
 
 #[cfg(test)]
@@ -213,7 +213,7 @@ mod tests {
             values.into_iter().enumerate().map(mark).collect()
         };
         let series =
-            |name: &str, look, values| Series { name: name.into(), look, marks: marks(values), ..Series::default() };
+            |name: &str, style, values| Series { name: name.into(), style, marks: marks(values), ..Series::default() };
         Plot {
             x: Axis { name: "block", kind: Kind::Index(3) },
             y: Axis { name: "R²_lin", kind: Kind::Share },
@@ -225,16 +225,16 @@ mod tests {
     #[test]
     fn a_mark_is_told_with_its_exact_value() {
         let mut plot = two_series();
-        assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.500000");
+        assert_eq!(plot.describe((1, 1)), "Block 1, two: R² −0.500000");
         plot.x.kind = Kind::Log;
         plot.series[1].marks[1].more = "8 steps".into();
-        assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.500000, block 1, 8 steps");
+        assert_eq!(plot.describe((1, 1)), "Block 1, two: R² −0.500000, block 1, 8 steps");
         plot.series[1].marks[1].within.y = Some(Interval { low: -0.53, high: -0.47 });
-        assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.50 ± 0.03 (−0.500000), block 1, 8 steps");
+        assert_eq!(plot.describe((1, 1)), "Block 1, two: R² −0.50 ± 0.03 (−0.500000), block 1, 8 steps");
         plot.series[1].marks[1].within = Within::default();
         plot.series[1].marks[1].block = None;
-        assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.500000, 8 steps");
-        assert_eq!(plot.tell((7, 1)), "");
+        assert_eq!(plot.describe((1, 1)), "Block 1, two: R² −0.500000, 8 steps");
+        assert_eq!(plot.describe((7, 1)), "");
     }
 
     #[test]

@@ -69,8 +69,8 @@ impl Scale {
 
     /// A scale with round end values.
     fn rounded(kind: Kind, low: f64, high: f64) -> Self {
-        let room = if high > low { high - low } else { high.abs().max(1e-9) };
-        let step = step(room, 8.0);
+        let span = if high > low { high - low } else { high.abs().max(1e-9) };
+        let step = step(span, 8.0);
         let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
         Self::plain(kind, low, if high > low { high } else { low + step })
     }
@@ -78,8 +78,8 @@ impl Scale {
     fn logarithmic(least: f64, most: f64) -> Self {
         let least = least.max(SMALLEST);
         let most = most.max(least * 2.0);
-        let room = (most / least).powf(0.03);
-        Self::plain(Kind::Log, least / room, most * room)
+        let margin = (most / least).powf(0.03);
+        Self::plain(Kind::Log, least / margin, most * margin)
     }
 
     fn wide(values: &[f64], low: f64, high: f64) -> Self {
@@ -94,9 +94,9 @@ impl Scale {
         }
         let unit = 10f64.powf(quarter.log10().floor());
         let mut scale = Self { kind: Kind::Wide, low, high, unit };
-        let room = (scale.spread(high) - scale.spread(low)) * 0.04;
-        scale.low = scale.gather(scale.spread(low) - if low < 0.0 { room } else { 0.0 });
-        scale.high = scale.gather(scale.spread(high) + room);
+        let margin = (scale.spread(high) - scale.spread(low)) * 0.04;
+        scale.low = scale.gather(scale.spread(low) - if low < 0.0 { margin } else { 0.0 });
+        scale.high = scale.gather(scale.spread(high) + margin);
         scale
     }
 
@@ -116,47 +116,47 @@ impl Scale {
         self.kind
     }
 
-    /// Grid values, about `room` of them, ascending.
-    pub fn ticks(&self, room: f64) -> Vec<f64> {
+    /// Grid values, about `count` of them, ascending.
+    pub fn ticks(&self, count: f64) -> Vec<f64> {
         match self.kind {
             Kind::Share => [-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0].into_iter().filter(|t| *t >= self.low).collect(),
-            Kind::Index(count) => {
-                let every = (count as f64 / room).ceil().max(1.0) as usize;
-                (0..count).step_by(every).map(|at| at as f64).collect()
+            Kind::Index(marks) => {
+                let every = (marks as f64 / count).ceil().max(1.0) as usize;
+                (0..marks).step_by(every).map(|at| at as f64).collect()
             }
-            Kind::Log => self.log_ticks(room),
-            Kind::Wide => self.wide_ticks(room),
-            Kind::Linear | Kind::FromZero | Kind::Nats => self.even_ticks(room),
+            Kind::Log => self.log_ticks(count),
+            Kind::Wide => self.wide_ticks(count),
+            Kind::Linear | Kind::FromZero | Kind::Nats => self.even_ticks(count),
         }
     }
 
-    fn even_ticks(&self, room: f64) -> Vec<f64> {
-        let step = step(self.high - self.low, room);
+    fn even_ticks(&self, count: f64) -> Vec<f64> {
+        let step = step(self.high - self.low, count);
         let first = (self.low / step - 1e-9).ceil() as i64;
         let last = (self.high / step + 1e-9).floor() as i64;
         (first..=last).map(|at| at as f64 * step).collect()
     }
 
-    fn log_ticks(&self, room: f64) -> Vec<f64> {
+    fn log_ticks(&self, count: f64) -> Vec<f64> {
         let (low, high) = (self.low.log10(), self.high.log10());
         let decades = high - low;
         let within = |value: &f64| (self.low..=self.high).contains(value);
-        if decades * 3.0 <= room {
+        if decades * 3.0 <= count {
             let first = low.floor() as i32;
             let fine = (first..=high.ceil() as i32).flat_map(|p| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(p)));
             let fine: Vec<f64> = fine.filter(within).collect();
             // A short axis may have none or one of these on it.
-            return if fine.len() < 2 { self.even_ticks(room) } else { fine };
+            return if fine.len() < 2 { self.even_ticks(count) } else { fine };
         }
-        let every = (decades / room).ceil().max(1.0) as usize;
+        let every = (decades / count).ceil().max(1.0) as usize;
         let tens = (low.ceil() as i32..=high.floor() as i32).step_by(every);
         tens.map(|power| 10f64.powi(power)).collect()
     }
 
-    fn wide_ticks(&self, room: f64) -> Vec<f64> {
+    fn wide_ticks(&self, count: f64) -> Vec<f64> {
         let decades = |end: f64| if end == 0.0 { 0.0 } else { (end.abs() / self.unit).log10().floor() + 1.0 };
         let all = decades(self.high) + decades(self.low);
-        let every = (all / room).ceil().max(1.0) as usize;
+        let every = (all / count).ceil().max(1.0) as usize;
         let powers = |end: f64| {
             let sign = end.signum();
             (0..decades(end).max(0.0) as i32).step_by(every).map(move |p| sign * self.unit * 10f64.powi(p))
@@ -185,9 +185,9 @@ fn drawable(value: f64) -> f64 {
     if value.abs() < SMALLEST { 0.0 } else { value.clamp(-LARGEST, LARGEST) }
 }
 
-/// The round step that divides `room` into about `parts`.
-fn step(room: f64, parts: f64) -> f64 {
-    let raw = room / parts.max(1.0);
+/// The round step that divides `span` into about `parts`.
+fn step(span: f64, parts: f64) -> f64 {
+    let raw = span / parts.max(1.0);
     let power = 10f64.powf(raw.log10().floor());
     let round = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|round| raw <= round * power * 1.000_001);
     round.unwrap_or(10.0) * power

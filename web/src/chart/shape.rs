@@ -3,11 +3,11 @@
 use super::svg::number;
 
 /// Number of colours and dash patterns; after that they repeat with other shapes.
-pub(super) const LOOKS: usize = 8;
+pub(super) const STYLES: usize = 8;
 
-/// The outline of a look's mark, centred at (x, y), as large as a circle of radius `r`.
-pub(super) fn outline(look: usize, x: f64, y: f64, r: f64) -> String {
-    match (look + look / LOOKS) % LOOKS {
+/// The outline of a style's mark, centred at (x, y), as large as a circle of radius `r`.
+pub(super) fn outline(style: usize, x: f64, y: f64, r: f64) -> String {
+    match (style + style / STYLES) % STYLES {
         0 => circle(x, y, r),
         1 => polygon(x, y, &[(-r, -r), (r, -r), (r, r), (-r, r)].map(|(a, b)| (a * 0.88, b * 0.88))),
         2 => polygon(x, y, &[(0.0, -1.35 * r), (1.35 * r, 0.0), (0.0, 1.35 * r), (-1.35 * r, 0.0)]),
@@ -48,11 +48,11 @@ mod tests {
 
     #[test]
     fn every_look_has_a_shape_of_its_own() {
-        let shapes: std::collections::BTreeSet<_> = (0..LOOKS).map(|look| outline(look, 10.0, 10.0, 4.0)).collect();
-        assert_eq!(shapes.len(), LOOKS);
+        let shapes: std::collections::BTreeSet<_> = (0..STYLES).map(|style| outline(style, 10.0, 10.0, 4.0)).collect();
+        assert_eq!(shapes.len(), STYLES);
         let second: std::collections::BTreeSet<_> =
-            (0..LOOKS).map(|look| outline(look + LOOKS, 10.0, 10.0, 4.0)).collect();
+            (0..STYLES).map(|style| outline(style + STYLES, 10.0, 10.0, 4.0)).collect();
         assert_eq!(second, shapes);
-        assert!((0..LOOKS).all(|look| outline(look, 0.0, 0.0, 1.0) != outline(look + LOOKS, 0.0, 0.0, 1.0)));
+        assert!((0..STYLES).all(|style| outline(style, 0.0, 0.0, 1.0) != outline(style + STYLES, 0.0, 0.0, 1.0)));
     }
 }

@@ -19,7 +19,7 @@ impl Fragment {
     }
 
     /// A point that moves along a path once; the style sheet hides it where motion is not wanted.
-    pub(super) fn moving(&mut self, class: &str, path: &str) {
+    pub(super) fn moving_point(&mut self, class: &str, path: &str) {
         let motion = format!(r#"<animateMotion dur="1.6s" path="{path}"/>"#);
         let _ = write!(self.0, r#"<circle class="{class}" r="5">{motion}</circle>"#);
     }

@@ -106,8 +106,8 @@ pub(crate) mod tests {
     fn an_entry_tells_where_it_comes_from_and_how_far_from_published_values_it_is() {
         let [one, two] = entries().try_into().unwrap();
         assert_eq!(name(&one), "One · wikitext-2");
-        let told = origin(&one, Some("2026-11-23"));
-        assert_eq!(told, "made/one@main, on wikitext-2 · measured 2026-11-23 · commit 0123456789");
+        let sentence = origin(&one, Some("2026-11-23"));
+        assert_eq!(sentence, "made/one@main, on wikitext-2 · measured 2026-11-23 · commit 0123456789");
         let agrees = outcome(&one).unwrap();
         assert!(
             agrees.contains("0.0123 from the published values of gpt2 on WikiText-2") && agrees.contains("block 4")

@@ -29,13 +29,13 @@ impl Sources {
     /// largest mean at the top.
     pub fn cards(&self, search: &str, metric: Option<Field>) -> Vec<Card> {
         let words: Vec<String> = search.split_whitespace().map(str::to_lowercase).collect();
-        let is_wanted = |card: &Card| {
+        let is_selected = |card: &Card| {
             let text = format!("{} {}", card.name, card.source.text()).to_lowercase();
             words.iter().all(|word| text.contains(word))
         };
         let keys = self.choices().into_iter().flat_map(|(_, keys)| keys);
         let own = keys.filter(|key| !matches!(key, Key::Control(..)));
-        let mut cards: Vec<Card> = own.filter_map(|key| self.card(key, metric)).filter(is_wanted).collect();
+        let mut cards: Vec<Card> = own.filter_map(|key| self.card(key, metric)).filter(is_selected).collect();
         if metric.is_some() {
             // Stable, so that those without the metric stay in their order.
             cards.sort_by(|a, b| {

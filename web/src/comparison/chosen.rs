@@ -1,4 +1,4 @@
-//! The chosen comparison: its entries, their looks, the front entry, and the charts.
+//! The chosen comparison: its entries, their styles, the front entry, and the charts.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use super::presets::Preset;
 pub struct Entry {
     /// Its key.
     pub key: Key,
-    /// Index of its look, unchanged while others are added and removed.
-    pub look: usize,
+    /// Index of its style, unchanged while others are added and removed.
+    pub style: usize,
     /// Whether it is left out of the chart.
     pub is_hidden: bool,
 }
@@ -54,14 +54,14 @@ impl Comparison {
         keys.into_iter().for_each(|key| self.add(key));
     }
 
-    /// Adds a key with the first unused look.
+    /// Adds a key with the first unused style.
     pub fn add(&mut self, key: Key) {
         if self.entry(&key).is_some() {
             return;
         }
-        let is_free = |look: &usize| self.entries.iter().all(|entry| entry.look != *look);
-        let look = (0..).find(is_free).unwrap_or_default();
-        self.entries.push(Entry { key, look, is_hidden: false });
+        let is_free = |style: &usize| self.entries.iter().all(|entry| entry.style != *style);
+        let style = (0..).find(is_free).unwrap_or_default();
+        self.entries.push(Entry { key, style, is_hidden: false });
     }
 
     /// Removes a key.
@@ -137,19 +137,19 @@ mod tests {
         comparison
     }
 
-    fn looks(comparison: &Comparison) -> Vec<usize> {
-        comparison.entries().iter().map(|entry| entry.look).collect()
+    fn styles(comparison: &Comparison) -> Vec<usize> {
+        comparison.entries().iter().map(|entry| entry.style).collect()
     }
 
     #[test]
     fn looks_stay_while_others_come_and_go() {
         let mut comparison = recorded(&["a", "b", "c", "b"]);
-        assert_eq!(looks(&comparison), [0, 1, 2]);
+        assert_eq!(styles(&comparison), [0, 1, 2]);
         comparison.remove(&Key::Recorded("b".into()));
-        assert_eq!(looks(&comparison), [0, 2]);
+        assert_eq!(styles(&comparison), [0, 2]);
         comparison.add(Key::Measured(4));
         comparison.add(Key::Measured(5));
-        assert_eq!(looks(&comparison), [0, 2, 1, 3]);
+        assert_eq!(styles(&comparison), [0, 2, 1, 3]);
     }
 
     #[test]

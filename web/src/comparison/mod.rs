@@ -1,4 +1,4 @@
-//! Any number of measurements in one chart: which ones, their looks, and which one is in front.
+//! Any number of measurements in one chart: which ones, their styles, and which one is in front.
 //!
 //! Reading order: `key.rs` names what can be compared, [`presets`] are the ready comparisons of the recorded models, a
 //! [`Comparison`] holds the chosen [`Key`]s, and [`sources::Sources`] finds the numbers of a key.

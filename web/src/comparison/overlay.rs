@@ -64,7 +64,7 @@ pub enum Choice {
 
 impl Choice {
     /// The same choice after the first kept measurement made room; `None` if that one was chosen.
-    pub fn after_first_left(self) -> Option<Self> {
+    pub fn after_first_removed(self) -> Option<Self> {
         match self {
             Self::Published(corpus) => Some(Self::Published(corpus)),
             Self::Kept(at) => at.checked_sub(1).map(Self::Kept),
@@ -110,7 +110,7 @@ impl KeptMeasurement {
     }
 
     /// The same with a number after its name where another one has that name already.
-    pub fn named_beside(mut self, others: &[Self]) -> Self {
+    pub fn with_distinct_name(mut self, others: &[Self]) -> Self {
         self.name = distinct_name(self.name, others);
         self
     }
@@ -191,9 +191,12 @@ mod tests {
         fast.blocks[0].r2_lin = Some(0.9 - 1e-6);
         fast.blocks[1].r2_lin = Some(-0.25 + 2.5e-5);
         fast.seconds.forward = 2.0;
-        let told = sums(&exact, &fast).expect("a difference");
-        assert!(told.contains("exact here and fast there") && told.contains("2.50e−5 at most, in block 1"), "{told}");
-        assert!(told.ends_with("2.0 s there."), "{told}");
+        let sentence = sums(&exact, &fast).expect("a difference");
+        assert!(
+            sentence.contains("exact here and fast there") && sentence.contains("2.50e−5 at most, in block 1"),
+            "{sentence}"
+        );
+        assert!(sentence.ends_with("2.0 s there."), "{sentence}");
         assert_eq!(KeptMeasurement::name_of(&fast), "m · t · fast");
         assert_eq!(sums(&exact, &exact), None);
         fast.protocol.rows += 1;
@@ -204,7 +207,7 @@ mod tests {
     fn measurements_of_one_name_are_told_apart_and_what_is_chosen_stays_chosen() {
         let mut kept = vec![KeptMeasurement::recorded(sample_report())];
         for origin in 0..3 {
-            let new = KeptMeasurement::new(origin, false, sample_report()).named_beside(&kept);
+            let new = KeptMeasurement::new(origin, false, sample_report()).with_distinct_name(&kept);
             kept.push(new);
         }
         let names: Vec<_> = kept.iter().skip(1).map(|kept| kept.name.as_str()).collect();
@@ -213,9 +216,9 @@ mod tests {
         assert_eq!(distinct_name("m · t".into(), &kept), "m · t (2)");
         assert_eq!(distinct_name(kept[0].name.clone(), &kept), kept[0].name, "recordings have their own word");
         let published = Choice::Published("t".into());
-        assert_eq!(published.clone().after_first_left(), Some(published));
-        assert_eq!(Choice::Kept(2).after_first_left(), Some(Choice::Kept(1)));
-        assert_eq!(Choice::Kept(0).after_first_left(), None);
+        assert_eq!(published.clone().after_first_removed(), Some(published));
+        assert_eq!(Choice::Kept(2).after_first_removed(), Some(Choice::Kept(1)));
+        assert_eq!(Choice::Kept(0).after_first_removed(), None);
     }
 
     #[test]

@@ -141,8 +141,8 @@ fn survey() -> impl Iterator<Item = Key> {
 struct Demos<'a>(Vec<(&'a str, &'a Demo)>);
 
 impl<'a> Demos<'a> {
-    fn names(&self, wanted: impl Fn(&Demo) -> bool) -> Vec<&'a str> {
-        self.0.iter().filter(|(_, demo)| wanted(demo)).map(|(name, _)| *name).collect()
+    fn names(&self, matches: impl Fn(&Demo) -> bool) -> Vec<&'a str> {
+        self.0.iter().filter(|(_, demo)| matches(demo)).map(|(name, _)| *name).collect()
     }
 
     /// Complete runs of the first seed without a penalty.

@@ -91,8 +91,8 @@ pub struct ChartLine {
     pub name: String,
     /// Source of its numbers.
     pub source: Source,
-    /// Index of its look.
-    pub look: usize,
+    /// Index of its style.
+    pub style: usize,
     /// Whether another one is in front of it.
     pub is_behind: bool,
     /// Its numbers.
@@ -143,7 +143,7 @@ impl Sources {
         let line = |(at, entry): (usize, &&chosen::Entry)| {
             let (name, source, summary) = self.find(&entry.key)?;
             let is_behind = front.is_some_and(|front| front != at);
-            Some(ChartLine { key: entry.key.clone(), name, source, look: entry.look, is_behind, summary })
+            Some(ChartLine { key: entry.key.clone(), name, source, style: entry.style, is_behind, summary })
         };
         comparison.shown().iter().enumerate().filter_map(line).collect()
     }

@@ -42,21 +42,21 @@ fn mark(step: &Step) -> Mark {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{heard, opened, step};
+    use super::super::tests::{opened, received, step};
     use super::*;
 
     #[test]
     fn every_token_has_its_column_and_the_parting_its_line() {
-        assert_eq!(figure(&heard(&[opened()])), None);
-        let continuation = heard(&[opened(), step(0, [" a", " a"], 0.0), step(1, [" bb", "\n"], 0.25)]);
+        assert_eq!(figure(&received(&[opened()])), None);
+        let continuation = received(&[opened(), step(0, [" a", " a"], 0.0), step(1, [" bb", "\n"], 0.25)]);
         let figure = figure(&continuation).unwrap();
         let marks = &figure.plot.series[0].marks;
         assert_eq!(
             marks.iter().map(|mark| (mark.x, mark.y)).collect::<Vec<_>>(),
             [(0.0, Some(0.0)), (1.0, Some(0.25))]
         );
-        assert_eq!(figure.plot.tell((0, 0)), "Token 1: KL in nats 0, ␣a");
-        assert_eq!(figure.plot.tell((0, 1)), "Token 2: KL in nats 0.250000, ␣bb, linear ⏎");
+        assert_eq!(figure.plot.describe((0, 0)), "Token 1: KL in nats 0, ␣a");
+        assert_eq!(figure.plot.describe((0, 1)), "Token 2: KL in nats 0.250000, ␣bb, linear ⏎");
         assert_eq!(figure.plot.rules.iter().map(|rule| rule.at).collect::<Vec<_>>(), [0.5]);
         assert_eq!(figure.table.rows.len(), 2);
     }

@@ -1,11 +1,11 @@
-//! A recorded continuation as it is shown: the text of the chosen blocks, and whether it answers what is asked.
+//! A recorded continuation as it is shown: the text of the chosen blocks, if the form has the settings of the recording.
 
 use std::collections::BTreeSet;
 
 use straightedge_api::recorded_texts::RecordedTexts;
 
-use super::ask::{Ask, Linear};
 use super::block_list::BlockList;
+use super::form::{ContinuationForm, Linear};
 use crate::chart::scale::LEAST_NATS;
 use crate::text::format::magnitude;
 
@@ -50,14 +50,20 @@ impl RecordedPlace {
     }
 }
 
-/// The recorded text that answers a request to `model`; `None` if the request is another than the recorded one.
-pub fn recorded(texts: &RecordedTexts, ask: &Ask, known: &BlockList, model: Option<&str>) -> Option<RecordedPair> {
-    let asked = Ask { prompt: texts.prompt.clone(), blocks: ask.blocks.clone(), ..Ask::default() };
-    let is_asked = *ask == asked && asked.tokens == texts.original.len().to_string();
-    if !is_asked || model != Some(&texts.model) || known.blocks.len() != texts.blocks() {
+/// The recorded text for `model` and the settings of a form; `None` if others were recorded.
+pub fn recorded(
+    texts: &RecordedTexts,
+    form: &ContinuationForm,
+    known: &BlockList,
+    model: Option<&str>,
+) -> Option<RecordedPair> {
+    let usual = ContinuationForm::default();
+    let of_recording = ContinuationForm { prompt: texts.prompt.clone(), blocks: form.blocks.clone(), ..usual };
+    let is_recorded = *form == of_recording && form.tokens == texts.original.len().to_string();
+    if !is_recorded || model != Some(&texts.model) || known.blocks.len() != texts.blocks() {
         return None;
     }
-    let linear = ask.linear(known);
+    let linear = form.linear(known);
     let blocks: BTreeSet<usize> = (0..texts.blocks()).filter(|block| linear.contains(*block)).collect();
     let text = texts.of(|block| blocks.contains(&block))?;
     let most = text.kl.iter().copied().fold(LEAST_NATS, f64::max);
@@ -91,37 +97,37 @@ mod tests {
         serde_json::from_str(include_str!("../../data/continuations/demo-gpt2.json")).unwrap()
     }
 
-    fn asked(blocks: &[usize]) -> Ask {
-        Ask { blocks: Some(Linear::Some(blocks.iter().copied().collect())), ..Ask::default() }
+    fn form_of(blocks: &[usize]) -> ContinuationForm {
+        ContinuationForm { blocks: Some(Linear::Some(blocks.iter().copied().collect())), ..ContinuationForm::default() }
     }
 
     #[test]
     fn every_choice_of_blocks_of_the_first_model_is_recorded_for_the_prompt_that_the_page_opens_with() {
         let (texts, known) = (texts(), BlockList::of_number(6));
-        assert_eq!((texts.blocks(), texts.prompt.clone()), (6, Ask::default().prompt));
-        let shown = |blocks: &[usize]| recorded(&texts, &asked(blocks), &known, Some("demo-gpt2")).unwrap();
+        assert_eq!((texts.blocks(), texts.prompt.clone()), (6, ContinuationForm::default().prompt));
+        let shown = |blocks: &[usize]| recorded(&texts, &form_of(blocks), &known, Some("demo-gpt2")).unwrap();
         let none = shown(&[]);
         assert_eq!((none.mean_kl.as_str(), none.parting, none.tokens.len()), ("0", None, 40));
         assert!(none.tokens.iter().all(|token| token.is_same() && token.level == 0));
         let two = shown(&[1, 4]);
         assert!(two.parting.is_some() && two.tokens.iter().any(|token| token.level == 9), "{two:?}");
         assert_eq!(two.blocks, [1, 4]);
-        let all = Ask { blocks: Some(Linear::All), ..Ask::default() };
+        let all = ContinuationForm { blocks: Some(Linear::All), ..ContinuationForm::default() };
         assert_eq!(recorded(&texts, &all, &known, Some("demo-gpt2")).unwrap().blocks, [0, 1, 2, 3, 4, 5]);
     }
 
     #[test]
     fn another_request_has_no_recorded_text() {
         let (texts, known) = (texts(), BlockList::of_number(6));
-        let is_there = |ask: Ask, model| recorded(&texts, &ask, &known, model).is_some();
-        assert!(is_there(asked(&[0]), Some("demo-gpt2")));
-        assert!(!is_there(asked(&[0]), Some("demo-neox")) && !is_there(asked(&[0]), None));
-        assert!(!is_there(Ask { prompt: "The".into(), ..asked(&[0]) }, Some("demo-gpt2")));
-        assert!(!is_there(Ask { tokens: "41".into(), ..asked(&[0]) }, Some("demo-gpt2")));
-        assert!(!is_there(Ask { temperature: "1".into(), ..asked(&[0]) }, Some("demo-gpt2")));
+        let is_there = |form: ContinuationForm, model| recorded(&texts, &form, &known, model).is_some();
+        assert!(is_there(form_of(&[0]), Some("demo-gpt2")));
+        assert!(!is_there(form_of(&[0]), Some("demo-neox")) && !is_there(form_of(&[0]), None));
+        assert!(!is_there(ContinuationForm { prompt: "The".into(), ..form_of(&[0]) }, Some("demo-gpt2")));
+        assert!(!is_there(ContinuationForm { tokens: "41".into(), ..form_of(&[0]) }, Some("demo-gpt2")));
+        assert!(!is_there(ContinuationForm { temperature: "1".into(), ..form_of(&[0]) }, Some("demo-gpt2")));
         let other = BlockList::of_report(&sample_report());
-        assert_eq!(recorded(&texts, &asked(&[0]), &other, Some("demo-gpt2")), None);
-        assert_eq!(recorded(&RecordedTexts::default(), &asked(&[0]), &known, Some("demo-gpt2")), None);
+        assert_eq!(recorded(&texts, &form_of(&[0]), &other, Some("demo-gpt2")), None);
+        assert_eq!(recorded(&RecordedTexts::default(), &form_of(&[0]), &known, Some("demo-gpt2")), None);
     }
 
     #[test]

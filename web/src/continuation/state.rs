@@ -12,7 +12,7 @@ use straightedge_api::message::Reply;
 #[derive(Clone, Debug, Default)]
 pub struct ContinuationState {
     status: OrderStatus,
-    asked: Option<Continuation>,
+    settings: Option<Continuation>,
     transcript: Transcript,
     /// The measurement that provides its maps.
     recorder: Recorder,
@@ -20,8 +20,8 @@ pub struct ContinuationState {
 
 impl ContinuationState {
     /// A newly ordered continuation.
-    pub fn start(number: u32, asked: Continuation) -> Self {
-        Self { status: OrderStatus::start(number), asked: Some(asked), ..Self::default() }
+    pub fn start(number: u32, settings: Continuation) -> Self {
+        Self { status: OrderStatus::start(number), settings: Some(settings), ..Self::default() }
     }
 
     /// The same, begun at a [`straightedge_api::date`].
@@ -69,12 +69,12 @@ impl ContinuationState {
 
     /// The prompt that is continued.
     pub fn prompt(&self) -> &str {
-        self.asked.as_ref().map_or("", |asked| &asked.prompt)
+        self.settings.as_ref().map_or("", |settings| &settings.prompt)
     }
 
     /// The request, if there is one.
-    pub fn asked(&self) -> Option<&Continuation> {
-        self.asked.as_ref()
+    pub fn settings(&self) -> Option<&Continuation> {
+        self.settings.as_ref()
     }
 
     /// The transcript so far.
@@ -121,7 +121,7 @@ pub(crate) mod tests {
         }))
     }
 
-    pub(crate) fn heard(events: &[Event]) -> ContinuationState {
+    pub(crate) fn received(events: &[Event]) -> ContinuationState {
         let mut continuation = ContinuationState::start(7, Continuation::new("A "));
         for event in events {
             continuation.receive(&Reply::Event { run: 7, event: event.clone() });
@@ -131,13 +131,13 @@ pub(crate) mod tests {
 
     #[test]
     fn what_was_told_stays_when_it_is_stopped_and_nothing_comes_after() {
-        let mut continuation = heard(&[opened(), step(0, ["a", "a"], 0.0)]);
+        let mut continuation = received(&[opened(), step(0, ["a", "a"], 0.0)]);
         continuation.receive(&Reply::Event { run: 6, event: step(1, ["b", "b"], 0.0) });
         continuation.cancel();
         continuation.receive(&Reply::Event { run: 7, event: step(1, ["b", "b"], 0.0) });
         assert_eq!((continuation.phase(), continuation.transcript().steps.len()), (&Phase::Cancelled, 1));
         assert_eq!(continuation.prompt(), "A ");
-        let failed = heard(&[opened(), Event::Failed(Error::Cancelled), Event::Finished(Outcome::default())]);
+        let failed = received(&[opened(), Event::Failed(Error::Cancelled), Event::Finished(Outcome::default())]);
         assert_eq!(failed.phase(), &Phase::Failed(Error::Cancelled));
     }
 }

@@ -8,8 +8,8 @@ use straightedge_api::report::Interval;
 use straightedge_api::transcript::Transcript;
 use straightedge_api::visible::visible;
 
-use super::ask::{Ask, Linear};
 use super::block_list::BlockList;
+use super::form::{ContinuationForm, Linear};
 use super::state::ContinuationState;
 use crate::chart::scale::LEAST_NATS;
 use crate::figures::Grid;
@@ -96,21 +96,27 @@ pub fn about(continuation: &ContinuationState) -> Option<String> {
 }
 
 /// The choices that have changed since these texts were ordered; `None` if none has.
-pub fn stale(continuation: &ContinuationState, ask: &Ask, known: &BlockList, model: Option<&str>) -> Option<String> {
-    let (asked, opening) = (continuation.asked()?, continuation.transcript().opening.as_ref()?);
-    let blocks: BTreeSet<usize> = match ask.linear(known) {
+pub fn stale(
+    continuation: &ContinuationState,
+    form: &ContinuationForm,
+    known: &BlockList,
+    model: Option<&str>,
+) -> Option<String> {
+    let (settings, opening) = (continuation.settings()?, continuation.transcript().opening.as_ref()?);
+    let blocks: BTreeSet<usize> = match form.linear(known) {
         Linear::All => (0..opening.num_hidden_layers).collect(),
         Linear::Some(blocks) => blocks,
     };
-    let now = ask.continuation().ok();
-    let is_other = |get: fn(&Continuation) -> (usize, u64, u64)| now.as_ref().is_none_or(|now| get(now) != get(asked));
+    let now = form.continuation().ok();
+    let is_other =
+        |get: fn(&Continuation) -> (usize, u64, u64)| now.as_ref().is_none_or(|now| get(now) != get(settings));
     let is_other_model = model.is_some_and(|model| model != opening.model);
     // For another model the blocks differ anyway.
     let changed = [
         (is_other_model, t().stale_model),
-        (ask.prompt != asked.prompt, t().stale_prompt),
+        (form.prompt != settings.prompt, t().stale_prompt),
         (!is_other_model && !blocks.iter().eq(&opening.blocks), t().stale_blocks),
-        (is_other(|asked| (asked.tokens, asked.temperature.to_bits(), asked.seed)), t().stale_sampling),
+        (is_other(|settings| (settings.tokens, settings.temperature.to_bits(), settings.seed)), t().stale_sampling),
     ];
     let changed: Vec<_> = changed.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, what)| what).collect();
     (!changed.is_empty()).then(|| fill(t().stale, &[("what", &changed.join(", "))]))
@@ -124,10 +130,10 @@ pub fn fit_kept(continuation: &ContinuationState) -> Option<String> {
 
 /// The request, in sentences.
 pub fn ordered(continuation: &ContinuationState) -> String {
-    let Some(asked) = continuation.asked() else { return String::new() };
+    let Some(settings) = continuation.settings() else { return String::new() };
     let blocks = continuation.transcript().opening.as_ref().map_or(String::new(), |opening| heading(&opening.blocks));
-    let sampling = sampling(&asked.temperature.to_string(), &asked.seed.to_string());
-    fill(t().asked, &[("prompt", &asked.prompt), ("blocks", &blocks), ("sampling", &sampling)])
+    let sampling = sampling(&settings.temperature.to_string(), &settings.seed.to_string());
+    fill(t().asked, &[("prompt", &settings.prompt), ("blocks", &blocks), ("sampling", &sampling)])
 }
 
 /// Sampling settings in words.
@@ -251,7 +257,7 @@ mod tests {
     use straightedge_api::event::{Event, Outcome, Progress};
     use straightedge_api::report::Warning;
 
-    use super::super::tests::{heard, opened, step};
+    use super::super::tests::{opened, received, step};
     use super::*;
 
     fn events() -> Vec<Event> {
@@ -264,41 +270,41 @@ mod tests {
         let text = "all 128 positions are taken after 3 tokens".into();
         all.push(Event::Warning(Warning { code: "context_full".into(), block: None, text }));
         all.push(Event::Finished(Outcome::default()));
-        let said = status(&heard(&all));
+        let line = status(&received(&all));
         assert_eq!(
-            said,
+            line,
             "3 tokens; the texts diverge at token 2. Mean KL 1.00 nats. All 128 positions are taken after 3 tokens."
         );
-        let same = status(&heard(&[opened(), step(0, ["a", "a"], 0.0), Event::Finished(Outcome::default())]));
+        let same = status(&received(&[opened(), step(0, ["a", "a"], 0.0), Event::Finished(Outcome::default())]));
         assert!(same.starts_with("1 token, identical") && same.contains("Mean KL 0 nats"), "{same}");
     }
 
     #[test]
     fn while_it_goes_on_nothing_is_said_anew_with_every_token() {
         let progress = |stage| Event::Progress(Progress { stage, done: 1, total: 3, seconds: 1.0 });
-        let measuring = status(&heard(&[progress(Stage::Measure)]));
+        let measuring = status(&received(&[progress(Stage::Measure)]));
         assert_eq!(
             measuring,
             "The linear maps of this model are measured first; this happens only once: Measuring rows"
         );
-        assert_eq!(status(&heard(&[progress(Stage::Load)])), "Loading weights");
-        let said: Vec<String> = (1..4).map(|n| status(&heard(&events()[..n]))).collect();
-        assert!(said.iter().all(|line| *line == said[0]), "{said:?}");
+        assert_eq!(status(&received(&[progress(Stage::Load)])), "Loading weights");
+        let lines: Vec<String> = (1..4).map(|n| status(&received(&events()[..n]))).collect();
+        assert!(lines.iter().all(|line| *line == lines[0]), "{lines:?}");
     }
 
     #[test]
     fn bars_share_a_scale_that_makes_little_look_little() {
-        let continuation = heard(&events());
+        let continuation = received(&events());
         let (steps, top) = (&continuation.transcript().steps, most(continuation.transcript()));
         assert_eq!([bar(&steps[0], top), bar(&steps[1], top), bar(&steps[2], top)], [0.0, 1.0, 0.5]);
-        let little = heard(&[opened(), step(0, ["a", "a"], 0.01)]);
+        let little = received(&[opened(), step(0, ["a", "a"], 0.01)]);
         assert_eq!(most(little.transcript()), LEAST_NATS);
     }
 
     #[test]
     fn tokens_are_seen_and_heard_for_what_they_are() {
         assert_eq!((shown(" a b"), shown("\n\n"), shown("a\n")), ("␣a␣b".into(), "⏎⏎".into(), "a⏎".into()));
-        let continuation = heard(&events());
+        let continuation = received(&events());
         let steps = &continuation.transcript().steps;
         assert_eq!(label(&steps[0], true), "“a”, token 1: KL 0 nats");
         assert_eq!(label(&steps[1], true), "“ccc”, token 2, where the model has “bb”: KL 2.00 nats");
@@ -310,10 +316,10 @@ mod tests {
 
     #[test]
     fn the_table_and_the_distributions_name_what_was_taken() {
-        let continuation = heard(&events());
+        let continuation = received(&events());
         let table = numbers(continuation.transcript());
-        let told = ordered(&continuation);
-        assert_eq!(told, "Continuation of “A ”. With linear blocks 1, 2; the most likely token at every step.");
+        let text = ordered(&continuation);
+        assert_eq!(text, "Continuation of “A ”. With linear blocks 1, 2; the most likely token at every step.");
         assert_eq!(table.rows[1], ["2", "␣bb", "␣ccc", "2", "1", "2"]);
         let lines = candidates(&continuation.transcript().steps[1], false);
         assert_eq!(
@@ -336,17 +342,23 @@ mod tests {
 
     #[test]
     fn texts_say_what_has_changed_since_they_were_ordered() {
-        let sides = heard(&events());
+        let sides = received(&events());
         let known = BlockList::of_number(4);
         let blocks = Some(Linear::Some([1, 2].into()));
-        let same = Ask { prompt: "A ".into(), blocks, ..Ask::default() };
+        let same = ContinuationForm { prompt: "A ".into(), blocks, ..ContinuationForm::default() };
         assert_eq!(stale(&sides, &same, &known, Some("m")), None);
-        assert_eq!(stale(&ContinuationState::default(), &Ask::default(), &known, None), None, "there are none");
-        let told = |ask: Ask, model| stale(&sides, &ask, &known, Some(model)).unwrap();
-        assert!(told(same.clone(), "other").contains("the model changed"));
-        assert!(told(Ask { prompt: "B".into(), ..same.clone() }, "m").contains("the prompt changed"));
-        assert!(told(Ask { blocks: Some(Linear::All), ..same.clone() }, "m").contains("the blocks changed"));
-        assert!(told(Ask { seed: "x".into(), ..same }, "m").contains("tokens or sampling changed"));
+        assert_eq!(
+            stale(&ContinuationState::default(), &ContinuationForm::default(), &known, None),
+            None,
+            "there are none"
+        );
+        let text = |form: ContinuationForm, model| stale(&sides, &form, &known, Some(model)).unwrap();
+        assert!(text(same.clone(), "other").contains("the model changed"));
+        assert!(text(ContinuationForm { prompt: "B".into(), ..same.clone() }, "m").contains("the prompt changed"));
+        assert!(
+            text(ContinuationForm { blocks: Some(Linear::All), ..same.clone() }, "m").contains("the blocks changed")
+        );
+        assert!(text(ContinuationForm { seed: "x".into(), ..same }, "m").contains("tokens or sampling changed"));
     }
 
     #[test]

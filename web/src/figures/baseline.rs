@@ -3,7 +3,7 @@
 use straightedge_api::baseline::BaselineTraining;
 use straightedge_api::report::{BlockReport, CurvePoint, Report};
 
-use super::figure::{Figure, alike, at_x, beside_closed_form, block_name, by_block, curve, grid_of, share_axis};
+use super::figure::{Figure, alike, at_x, block_name, by_block, curve, grid_of, share_axis, with_closed_form};
 use super::shown::shown_block;
 use crate::chart::plot::{Axis, Plot, Rule};
 use crate::chart::scale::Kind;
@@ -29,8 +29,8 @@ fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let block = report.blocks.iter().find(|block| block.block == number)?;
     // Step 0 has no place on a logarithmic axis.
     let curve_of = |training: BaselineTraining| {
-        let (name, look) = named(training);
-        curve(block, training.name(), name, look, 1)
+        let (name, style) = named(training);
+        curve(block, training.name(), name, style, 1)
     };
     let all = alike(BaselineTraining::ALL.into_iter().filter_map(curve_of).collect());
     let solved = block.r2_lin.map(|at| Rule { is_x: false, at, name: t().closed_form.into() });
@@ -64,11 +64,11 @@ fn fact(block: &BlockReport, training: BaselineTraining) -> Option<String> {
 /// Final values of every block, next to the closed form.
 fn overview(report: &Report) -> Option<Figure> {
     let ends = |training: BaselineTraining| {
-        let (name, look) = named(training);
-        by_block(report, name, look, |block| last(block, training).map(|point| point.value))
+        let (name, style) = named(training);
+        by_block(report, name, style, |block| last(block, training).map(|point| point.value))
     };
     let trained: Vec<_> = BaselineTraining::ALL.into_iter().filter_map(ends).collect();
-    beside_closed_form(report, [t().baseline_overview, t().baseline_overview_caption], trained, Vec::new())
+    with_closed_form(report, [t().baseline_overview, t().baseline_overview_caption], trained, Vec::new())
 }
 
 fn last(block: &BlockReport, training: BaselineTraining) -> Option<&CurvePoint> {
@@ -114,8 +114,8 @@ mod tests {
                 format!("AdamW, cosine: 0.9001 after 3000 steps, {above}"),
             ]
         );
-        let looks: Vec<_> = figure.plot.series.iter().map(|series| (series.look, series.marks.len())).collect();
-        assert_eq!(looks, [(1, 2), (3, 1), (2, 1)]);
+        let styles: Vec<_> = figure.plot.series.iter().map(|series| (series.style, series.marks.len())).collect();
+        assert_eq!(styles, [(1, 2), (3, 1), (2, 1)]);
         assert_eq!(overview(&report).unwrap().plot.series.len(), 4);
     }
 

@@ -86,7 +86,7 @@ fn curve(line: &ChartLine, quantity: Field) -> Option<Series> {
         }
         Mark::new(block_name(at), at as f64, *value).of_block(at)
     };
-    let series = series(&full_name(&line.name, line.source), line.look, values.map(mark).collect())?;
+    let series = series(&full_name(&line.name, line.source), line.style, values.map(mark).collect())?;
     Some(Series { joined: true, marked: true, is_behind: line.is_behind, ..series })
 }
 
@@ -182,7 +182,8 @@ fn agreement_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) -> 
     (pairs >= 2).then(|| fill(t().compare_agreement, &gaps.map(|(name, value)| (name, value.as_str()))))
 }
 
-/// At which places two lines differ by more than the held-out windows explain; `None` where they have other windows.
+/// A sentence that lists the places at which two lines differ by more than the held-out windows explain; `None` if they
+/// were measured on different windows.
 fn difference_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) -> Option<String> {
     let count = first.summary.curve(quantity).len();
     let of = |at| Some((at, first.summary.difference(&other.summary, quantity, at)?));
@@ -221,26 +222,26 @@ mod tests {
         }
         let (key, source) = (Key::Recorded(name.into()), Source::Recorded);
         let summary = Summary::new(&report);
-        ChartLine { key, name: name.into(), source, look: 0, is_behind: false, summary }
+        ChartLine { key, name: name.into(), source, style: 0, is_behind: false, summary }
     }
 
     #[test]
     fn two_lines_on_the_same_windows_say_where_they_differ() {
-        let told = |shifts| {
+        let sentence = |shifts| {
             let lines = [shifted("A", [0.0; 3], 0.0), shifted("B", shifts, 0.02)];
             compared(&lines, Field::R2Lin).unwrap().facts[1].clone()
         };
         let start = "On the same held-out windows, B (recorded) ";
         // 2.0687 · 0.02 · √(24/23) / √24.
         assert_eq!(
-            told([0.1, 0.001, -0.02]),
+            sentence([0.1, 0.001, -0.02]),
             format!(
                 "{start}differs from A (recorded) in blocks 0, 2, most in block 0: by 0.100 ± 0.00863 (95 % interval of the \
                  paired difference). It does not differ here in block 1."
             )
         );
-        assert_eq!(told([0.001; 3]), format!("{start}does not differ from A (recorded) in blocks 0–2."));
-        assert!(told([0.1; 3]).ends_with("paired difference)."), "all of them differ");
+        assert_eq!(sentence([0.001; 3]), format!("{start}does not differ from A (recorded) in blocks 0–2."));
+        assert!(sentence([0.1; 3]).ends_with("paired difference)."), "all of them differ");
         let mut other = shifted("B", [0.1; 3], 0.0);
         other.summary.heldout = None;
         let facts = compared(&[shifted("A", [0.0; 3], 0.0), other], Field::R2Lin).unwrap().facts;
@@ -254,7 +255,7 @@ mod tests {
         comparison.begin(Preset::Families, Preset::Families.keys(&known.index));
         let lines = known.lines(&comparison);
         let figure = compared(&lines, Field::R2Lin).unwrap();
-        assert_eq!(figure.plot.series.iter().map(|series| series.look).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(figure.plot.series.iter().map(|series| series.style).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(figure.table.head.len(), 4);
         assert_eq!((figure.table.rows.len(), figure.facts.len()), (6 + 3, 1));
         let value = |name: &str| {
@@ -274,9 +275,9 @@ mod tests {
         );
         let layers = compared(&lines, Field::Linearity).unwrap();
         assert!(
-            layers.plot.tell((1, 5)).starts_with("Layer 5, Demo GPT-NeoX (recorded): linearity 0."),
+            layers.plot.describe((1, 5)).starts_with("Layer 5, Demo GPT-NeoX (recorded): linearity 0."),
             "{}",
-            layers.plot.tell((1, 5))
+            layers.plot.describe((1, 5))
         );
     }
 

@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn controls_stand_beside_the_original_under_looks_of_their_own() {
         let figures: Vec<_> = figures(&sample::report()).into_iter().flatten().collect();
-        let found: Vec<_> = figures[0].plot.series.iter().map(|series| (series.look, series.marks.len())).collect();
+        let found: Vec<_> = figures[0].plot.series.iter().map(|series| (series.style, series.marks.len())).collect();
         assert_eq!(found, [(0, 3), (4, 2), (5, 1)]);
         assert_eq!(figures[0].plot.series[1].marks[0].y, Some(1.0));
         assert_eq!(figures[0].table.rows[1][..3], ["0", "Gaussian inputs", "1.0000"]);

@@ -2,7 +2,7 @@
 
 use straightedge_api::report::{BlockReport, DegreePoint, Report};
 
-use super::figure::{Figure, at_x, beside_closed_form, block_name, by_block, grid_of, series};
+use super::figure::{Figure, at_x, block_name, by_block, grid_of, series, with_closed_form};
 use super::shown::shown_block;
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
@@ -23,7 +23,7 @@ pub(super) fn overview(report: &Report) -> Option<Figure> {
     let of_degree =
         |(at, degree): (usize, &&str)| by_block(report, &name(degree), at + 1, |block| Some(last(block, degree)?.r2));
     let polynomials: Vec<Series> = DEGREES.iter().enumerate().filter_map(of_degree).collect();
-    beside_closed_form(
+    with_closed_form(
         report,
         [probes().degrees_figure, probes().degrees_caption],
         polynomials,

@@ -111,11 +111,11 @@ fn predictions(block: &BlockReport, scatter: &Scatter) -> Option<Figure> {
 
 /// Eigenvalues of the inputs over both matrices, with the cut below which there is only rounding.
 fn eigenvalues(block: &BlockReport, spectrum: &Spectrum, tau: f64) -> Option<Figure> {
-    let line = |name: &str, look, values: &[Option<f64>]| {
+    let line = |name: &str, style, values: &[Option<f64>]| {
         let mark = |(k, value): (&usize, &Option<f64>)| {
             Mark::new(fill(d().spectrum_place, &[("k", &k.to_string())]), *k as f64, value.filter(|value| *value > 0.0))
         };
-        let line = series(name, look, spectrum.k.iter().zip(values).map(mark).collect())?;
+        let line = series(name, style, spectrum.k.iter().zip(values).map(mark).collect())?;
         line.marks.iter().any(|mark| mark.y.is_some()).then_some(Series { joined: true, ..line })
     };
     let lines = [
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!([rules(Some(1e-17)), rules(Some(0.1)), rules(None)], [2, 1, 1]);
         let figure = eigenvalues(&block, &spectrum(Some(1e-17)), 1e-10).unwrap();
         assert_eq!(figure.table.rows[2], ["3", "–", "1.00000e−17"]);
-        assert_eq!(figure.plot.tell((1, 1)), "Eigenvalue 2, correlation matrix: λ 0.900000");
+        assert_eq!(figure.plot.describe((1, 1)), "Eigenvalue 2, correlation matrix: λ 0.900000");
     }
 
     #[test]
@@ -272,7 +272,7 @@ mod tests {
         let expected = [("linear", Some(0.5)), ("mean", Some(4.0)), ("removed", Some(8.0)), ("poly", Some(0.4))];
         assert_eq!(found, expected);
         let gains = all.iter().find(|figure| figure.title.contains(d().block_probes_figure)).unwrap();
-        assert_eq!(gains.plot.tell((0, 0)), "poly: gain 0.0100000, R² 0.910000, 40 steps");
+        assert_eq!(gains.plot.describe((0, 0)), "poly: gain 0.0100000, R² 0.910000, 40 steps");
         assert!(all.iter().all(|figure| figure.title.starts_with("Block 0")), "{all:?}");
         let mut block = report.blocks[0].clone();
         block.intervals = [("gain_poly".into(), Interval { low: 0.0075, high: 0.0125 })].into();

@@ -18,12 +18,12 @@ pub fn numbers(block: &BlockReport) -> Vec<(Field, Cell)> {
 
 /// Measures of the block view that this block lacks but could have.
 pub fn missing(report: &Report, block: &BlockReport) -> Vec<Measure> {
-    let wanted = View::Block.measures().iter().copied();
-    wanted.filter(|measure| !has(*measure, block) && refusal(*measure, report).is_none()).collect()
+    let measures = View::Block.measures().iter().copied();
+    measures.filter(|measure| !has(*measure, block) && refusal(*measure, report).is_none()).collect()
 }
 
 /// A sentence naming the measures to order, for a report that cannot be extended; `None` if nothing is missing.
-pub fn missing_told(report: &Report, block: &BlockReport, is_recorded: bool) -> Option<String> {
+pub fn missing_sentence(report: &Report, block: &BlockReport, is_recorded: bool) -> Option<String> {
     let names: Vec<_> = missing(report, block).into_iter().map(name).collect();
     let text = if is_recorded { d().missing_recorded } else { d().missing_opened };
     (!names.is_empty()).then(|| fill(text, &[("measures", &listed(&names))]))
@@ -113,9 +113,9 @@ mod tests {
     fn what_is_missing_is_told_once_and_what_cannot_be_had_is_not_asked_for() {
         let mut report = sample_report();
         assert_eq!(missing(&report, &report.blocks[1]), [Measure::RankSwap, Measure::Degrees]);
-        let told = missing_told(&report, &report.blocks[2], true).unwrap();
-        assert!(told.contains("swap losses, rank losses, the probes and the polynomials for this block"), "{told}");
-        assert_eq!(missing_told(&report, &report.blocks[0], false), None);
+        let text = missing_sentence(&report, &report.blocks[2], true).unwrap();
+        assert!(text.contains("swap losses, rank losses, the probes and the polynomials for this block"), "{text}");
+        assert_eq!(missing_sentence(&report, &report.blocks[0], false), None);
         assert!(missing_detail(&report.blocks[0]).unwrap().contains("spectra and predictions"));
         report.model.architecture = "bert".into();
         assert_eq!(

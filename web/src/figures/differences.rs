@@ -51,8 +51,8 @@ pub fn differences(then: &Report, now: &Report) -> Differences {
         t().differences_field,
     ];
     let conditions = conditions(then, now).into_iter();
-    let mut sentences: Vec<String> = conditions.map(|condition| condition_told(condition, then, now)).collect();
-    sentences.extend(most.as_ref().map(|(size, field, block)| told(*size, field, *block, pairs.len())));
+    let mut sentences: Vec<String> = conditions.map(|condition| condition_sentence(condition, then, now)).collect();
+    sentences.extend(most.as_ref().map(|(size, field, block)| largest_difference(*size, field, *block, pairs.len())));
     Differences {
         sentences,
         table: Grid { head: head.map(String::from).to_vec(), rows },
@@ -66,7 +66,7 @@ fn signed(amount: f64, then: Option<f64>, now: Option<f64>) -> f64 {
 }
 
 /// A sentence on a difference in conditions.
-fn condition_told(condition: Condition, then: &Report, now: &Report) -> String {
+fn condition_sentence(condition: Condition, then: &Report, now: &Report) -> String {
     let adapter = |report: &Report| report.device.adapter.clone().unwrap_or_else(|| report.device.backend.clone());
     match condition {
         Condition::Weights => t().differences_model.into(),
@@ -78,7 +78,7 @@ fn condition_told(condition: Condition, then: &Report, now: &Report) -> String {
     }
 }
 
-fn told(size: f64, field: &str, block: usize, blocks: usize) -> String {
+fn largest_difference(size: f64, field: &str, block: usize, blocks: usize) -> String {
     let (blocks, block) = (blocks.to_string(), block.to_string());
     if size == 0.0 {
         return fill(t().differences_none, &[("blocks", &blocks)]);
@@ -134,8 +134,8 @@ mod tests {
             let feed = sha256.map(|sha256| OtherInput { sha256: Some(sha256.into()), ..OtherInput::default() });
             Report { ordered: Some(Ordered { feed, ..Ordered::default() }), ..sample_report() }
         };
-        let told = |then, now| differences(&fed(then), &fed(now)).sentences.len();
-        assert_eq!((told(Some("a"), Some("a")), told(Some("a"), Some("b")), told(None, Some("b"))), (1, 2, 1));
+        let count = |then, now| differences(&fed(then), &fed(now)).sentences.len();
+        assert_eq!((count(Some("a"), Some("a")), count(Some("a"), Some("b")), count(None, Some("b"))), (1, 2, 1));
     }
 
     #[test]

@@ -61,19 +61,19 @@ pub(super) fn share_axis(name: &'static str) -> Axis {
 pub(super) fn by_block(
     report: &Report,
     name: &str,
-    look: usize,
+    style: usize,
     value: impl Fn(&BlockReport) -> Option<Option<f64>>,
 ) -> Option<Series> {
     let mark = |block: &BlockReport| Some(block_mark(block, block.block as f64, value(block)?));
-    series(name, look, report.blocks.iter().filter_map(mark).collect())
+    series(name, style, report.blocks.iter().filter_map(mark).collect())
 }
 
 /// One mark per block that has this field, defined or not, within its interval.
-pub(super) fn by_field(report: &Report, name: &str, look: usize, field: Field) -> Option<Series> {
+pub(super) fn by_field(report: &Report, name: &str, style: usize, field: Field) -> Option<Series> {
     let mark = |block: &BlockReport| {
         block_mark(block, block.block as f64, field.of_block(block)).within(None, field.interval(block))
     };
-    series(name, look, report.blocks.iter().map(mark).collect())
+    series(name, style, report.blocks.iter().map(mark).collect())
 }
 
 pub(super) fn block_mark(block: &BlockReport, x: f64, y: Option<f64>) -> Mark {
@@ -81,15 +81,15 @@ pub(super) fn block_mark(block: &BlockReport, x: f64, y: Option<f64>) -> Mark {
 }
 
 /// A series; `None` if it is empty.
-pub(super) fn series(name: &str, look: usize, marks: Vec<Mark>) -> Option<Series> {
-    (!marks.is_empty()).then(|| Series { name: name.into(), look, marks, ..Series::default() })
+pub(super) fn series(name: &str, style: usize, marks: Vec<Mark>) -> Option<Series> {
+    (!marks.is_empty()).then(|| Series { name: name.into(), style, marks, ..Series::default() })
 }
 
 /// A training curve as a series.
-pub(super) fn curve(block: &BlockReport, key: &str, name: &str, look: usize, from: usize) -> Option<Series> {
+pub(super) fn curve(block: &BlockReport, key: &str, name: &str, style: usize, from: usize) -> Option<Series> {
     let mark = |point: &CurvePoint| Mark::new("", point.step as f64, point.value).of_block(block.block);
     let points = block.curves.get(key)?.iter().filter(|point| point.step >= from);
-    let series = series(name, look, points.map(mark).collect())?;
+    let series = series(name, style, points.map(mark).collect())?;
     Some(Series { joined: true, ..series })
 }
 
@@ -101,7 +101,7 @@ pub(super) fn alike(mut curves: Vec<Series>) -> Vec<Series> {
 }
 
 /// R² of other maps of each block, next to the closed form; `None` without any.
-pub(super) fn beside_closed_form(
+pub(super) fn with_closed_form(
     report: &Report,
     [title, caption]: [&'static str; 2],
     others: Vec<Series>,

@@ -1,4 +1,4 @@
-//! Half of the blocks, or of the layers, made linear and healed together, beside the order that they are the first half of.
+//! The first half of an order of blocks or layers, made linear and healed together, next to the order itself.
 
 use straightedge_api::report::{HealedTogether, OrderStep, Report, orders};
 

@@ -52,7 +52,7 @@ fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let number = shown_block(View::Healing, report, block)?;
     let block = report.blocks.iter().find(|block| block.block == number)?;
     let names = [(t().heal_after, 0), (t().heal_adam, 3), (t().heal_original, 2)];
-    let curves = HEALED.iter().zip(names).filter_map(|(key, (name, look))| curve(block, key, name, look, 0));
+    let curves = HEALED.iter().zip(names).filter_map(|(key, (name, style))| curve(block, key, name, style, 0));
     let all = alike(curves.collect());
     (!all.is_empty()).then(|| Figure {
         title: format!("{}: {}", block_name(number), t().healing_curves_figure),

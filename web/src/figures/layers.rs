@@ -70,8 +70,8 @@ const PROPERTIES: [(&str, Field); 6] = [
 fn properties(report: &Report) -> Option<Figure> {
     let accuracy = |field: Field| move |layer: &LayerReport| field.of_layer(layer).map(Some);
     let all = PROPERTIES.map(|(_, field)| field);
-    let mut look = 0..;
-    let all = all.map(|field| by_layer(report, engine::label(field), look.next()?, accuracy(field)));
+    let mut style = 0..;
+    let all = all.map(|field| by_layer(report, engine::label(field), style.next()?, accuracy(field)));
     let axis = share_axis(engine::axis(Field::ReadsToken));
     let mut figure = figure(report, all, axis, t().properties_figure, t().properties_caption, rounded)?;
     let guess = |(name, field): &(&str, Field)| {
@@ -121,14 +121,14 @@ fn figure<const N: usize>(
 fn by_layer(
     report: &Report,
     name: &str,
-    look: usize,
+    style: usize,
     value: impl Fn(&LayerReport) -> Option<Option<f64>>,
 ) -> Option<Series> {
     let mark = |layer: &LayerReport| {
         let name = fill(t().layer_n, &[("layer", &layer.layer.to_string())]);
         Some(Mark::new(name, layer.layer as f64, value(layer)?))
     };
-    series(name, look, report.layers.iter().filter_map(mark).collect())
+    series(name, style, report.layers.iter().filter_map(mark).collect())
 }
 
 #[cfg(test)]

@@ -21,13 +21,13 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
 
 fn against_r2(report: &Report) -> Option<Figure> {
     let kinds = [("linear", t().swap_linear, 0), ("mean", t().swap_mean, 1), ("zero", t().swap_zero, 2)];
-    let of_kind = |(key, name, look): (&str, &str, usize)| {
+    let of_kind = |(key, name, style): (&str, &str, usize)| {
         let mark = |block: &BlockReport| {
             let (r2, loss) = (Field::R2Lin.interval(block), block.loss_interval(key));
             Some(block_mark(block, block.r2_lin?, *block.delta_ppl.get(key)?).within(r2, loss))
         };
         let marks: Vec<_> = report.blocks.iter().filter_map(mark).filter(|mark| mark.y.is_some()).collect();
-        series(name, look, marks).map(|series| Series { named: look == 0, ..series })
+        series(name, style, marks).map(|series| Series { named: style == 0, ..series })
     };
     let all: Vec<_> = kinds.into_iter().filter_map(of_kind).collect();
     let plot = Plot {

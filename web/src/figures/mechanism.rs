@@ -42,7 +42,7 @@ fn passing(block: &BlockReport, row: usize) -> Option<Passing> {
 }
 
 /// The sentence about the row that passes.
-pub fn told(block: &BlockReport, row: usize) -> Option<String> {
+pub fn sentence(block: &BlockReport, row: usize) -> Option<String> {
     let Passing { actual, predicted, .. } = passing(block, row)?;
     let residual = actual - predicted;
     let feature = feature(block, row).map_or_else(
@@ -90,20 +90,20 @@ mod tests {
             ("row 2", "128 numbers", "the network: 512 units")
         );
         // ⌊0.618… · 128⌋ = 79.
-        let told = told(block, 1).unwrap();
-        assert!(told.contains("Row 2 of 192") && told.contains("feature 79"), "{told}");
-        assert!(told.contains(&fixed(Some(scatter.actual[1] - scatter.predicted[1]), 2)), "{told}");
+        let sentence = sentence(block, 1).unwrap();
+        assert!(sentence.contains("Row 2 of 192") && sentence.contains("feature 79"), "{sentence}");
+        assert!(sentence.contains(&fixed(Some(scatter.actual[1] - scatter.predicted[1]), 2)), "{sentence}");
     }
 
     #[test]
     fn what_is_unknown_is_left_out() {
         let mut report = recorded();
         let mut block = report.blocks[0].clone();
-        assert_eq!((mechanism(&report, &block, 9999).unwrap().passing, told(&block, 9999)), (None, None));
+        assert_eq!((mechanism(&report, &block, 9999).unwrap().passing, sentence(&block, 9999)), (None, None));
         block.r2_features[3] = None;
-        assert!(!told(&block, 1).unwrap().contains("feature 79"));
+        assert!(!sentence(&block, 1).unwrap().contains("feature 79"));
         block.scatter = Some(Scatter { actual: vec![1.0, 2.0], predicted: vec![1.0] });
-        assert_eq!((rows(&block), told(&block, 1)), (1, None));
+        assert_eq!((rows(&block), sentence(&block, 1)), (1, None));
         block.scatter = None;
         assert_eq!(mechanism(&report, &block, 0).unwrap().row, d().mechanism_token);
         report.model.architecture = "rows".into();

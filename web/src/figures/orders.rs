@@ -42,16 +42,16 @@ pub(super) fn of_layers(report: &Report) -> Option<Figure> {
 fn figure(report: &Report, shown: &[ShownOrder], axis: &'static str) -> Option<Figure> {
     let steps = |shown: &ShownOrder| report.orders.get(shown.key).map_or(&[][..], |steps| steps);
     let present: Vec<&ShownOrder> = shown.iter().filter(|shown| !steps(shown).is_empty()).collect();
-    let line = |(look, shown): (usize, &&ShownOrder)| {
+    let line = |(style, shown): (usize, &&ShownOrder)| {
         let start = Mark::new(o().start, 0.0, Some(0.0));
         let mark = |(at, step): (usize, &OrderStep)| {
-            let before = present[..look].iter().filter_map(|earlier| steps(earlier).get(at));
+            let before = present[..style].iter().filter_map(|earlier| steps(earlier).get(at));
             // Lines that take the same block would write its number over each other.
             let is_first = before.into_iter().all(|earlier| earlier.block != step.block);
             Mark { block: is_first.then_some(step.block), ..mark(at, step, shown.step) }
         };
         let marks = std::iter::once(start).chain(steps(shown).iter().enumerate().map(mark)).collect();
-        series(shown.name, look, marks).map(|series| Series { joined: true, marked: true, named: true, ..series })
+        series(shown.name, style, marks).map(|series| Series { joined: true, marked: true, named: true, ..series })
     };
     let all: Vec<Series> = present.iter().enumerate().filter_map(line).collect();
     let longest = present.iter().map(|shown| steps(shown).len()).max()?;
@@ -100,8 +100,11 @@ mod tests {
         let found = |at: usize| figure.plot.series[at].marks.iter().map(|mark| (mark.x, mark.y)).collect::<Vec<_>>();
         assert_eq!(found(0), [(0.0, Some(0.0)), (1.0, Some(0.5)), (2.0, Some(3.0))]);
         assert_eq!(found(1), [(0.0, Some(0.0)), (1.0, Some(0.5)), (2.0, Some(2.0))]);
-        let told = figure.plot.tell((0, 2));
-        assert!(told.contains("Block 1 also linear") && told.contains("perplexity 23, 2.00× smaller"), "{told}");
+        let sentence = figure.plot.describe((0, 2));
+        assert!(
+            sentence.contains("Block 1 also linear") && sentence.contains("perplexity 23, 2.00× smaller"),
+            "{sentence}"
+        );
         let numbers = |at: usize| figure.plot.series[at].marks.iter().map(|mark| mark.block).collect::<Vec<_>>();
         assert_eq!(numbers(0), [None, Some(0), Some(1)]);
         assert_eq!(numbers(1), [None; 3], "the same blocks as the line before");
@@ -112,8 +115,8 @@ mod tests {
     fn layers_have_a_figure_of_their_own() {
         let figure = of_layers(&sample::report()).unwrap();
         assert_eq!(figure.plot.series.len(), 2);
-        let told = figure.plot.tell((1, 1));
-        assert!(told.contains("Layer 1 removed"), "{told}");
+        let sentence = figure.plot.describe((1, 1));
+        assert!(sentence.contains("Layer 1 removed"), "{sentence}");
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figur
 }
 
 fn gains(report: &Report) -> Option<Figure> {
-    let of_probe = |(look, name): (usize, &str)| {
+    let of_probe = |(style, name): (usize, &str)| {
         let mark = |block: &BlockReport| {
             let probe = block.probes.get(name)?;
             let more = fill(probes().probe_more, &[("steps", &probe.steps.to_string())]);
@@ -38,7 +38,7 @@ fn gains(report: &Report) -> Option<Figure> {
                 block_mark(block, 1.0 - block.r2_lin?, Some(probe.gain?)).within(None, block.gain_interval(name));
             Some(Mark { more, ..mark })
         };
-        series(name, look, report.blocks.iter().filter_map(mark).collect())
+        series(name, style, report.blocks.iter().filter_map(mark).collect())
     };
     let mut all: Vec<Series> = probe_names().enumerate().filter_map(of_probe).collect();
     if let Some(first) = all.first_mut() {
@@ -76,8 +76,8 @@ fn fact(series: &Series) -> String {
 
 fn conjunction(report: &Report) -> Option<Figure> {
     let network = by_block(report, probes().conjunction_network, 6, |block| Some(Some(block.conjunction?)));
-    let of_probe = |(look, name): (usize, &str)| {
-        by_block(report, name, look, |block| Some(Some(block.probes.get(name)?.conjunction?)))
+    let of_probe = |(style, name): (usize, &str)| {
+        by_block(report, name, style, |block| Some(Some(block.probes.get(name)?.conjunction?)))
     };
     let all: Vec<_> = network.into_iter().chain(probe_names().enumerate().filter_map(of_probe)).collect();
     (!all.is_empty()).then(|| Figure {
@@ -97,7 +97,7 @@ fn conjunction(report: &Report) -> Option<Figure> {
 pub(super) fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let number = shown_block(View::Probes, report, block)?;
     let block = report.blocks.iter().find(|block| block.block == number)?;
-    let curves = probe_names().enumerate().filter_map(|(look, name)| curve(block, name, name, look, 0));
+    let curves = probe_names().enumerate().filter_map(|(style, name)| curve(block, name, name, style, 0));
     let all = alike(curves.collect());
     (!all.is_empty()).then(|| Figure {
         title: format!("{}: {}", block_name(number), probes().probe_curves_figure),

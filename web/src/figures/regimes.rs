@@ -62,6 +62,6 @@ mod tests {
             [(0.9, Some(0.6)), (-0.25, Some(0.1))]
         );
         assert!(marks[0].size > marks[1].size);
-        assert_eq!(figures[0].plot.tell((0, 0)), "Block 0: R² median 0.600000, R² 0.900000, effective rank 2");
+        assert_eq!(figures[0].plot.describe((0, 0)), "Block 0: R² median 0.600000, R² 0.900000, effective rank 2");
     }
 }

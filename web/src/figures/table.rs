@@ -5,7 +5,7 @@ use straightedge_api::report::BlockReport;
 
 use crate::comparison::overlay::{Metric, Overlay};
 use crate::state::run::Run;
-use crate::text::cell::{Cell, over_folds, told};
+use crate::text::cell::{Cell, over_folds, rounded_with_exact};
 use crate::text::format::{fixed, share};
 use crate::text::{fill, t};
 
@@ -29,7 +29,7 @@ pub fn sentence(run: &Run, number: usize, metric: Metric) -> String {
 }
 
 /// The overlay's value at a block, as a sentence; empty if there is none.
-pub fn beside(number: usize, overlay: Option<&Overlay>) -> String {
+pub fn overlay_sentence(number: usize, overlay: Option<&Overlay>) -> String {
     let found = overlay.and_then(|overlay| Some((overlay, overlay.values.get(number).copied()??)));
     found.map_or(String::new(), |(overlay, value)| {
         let value = share(Some(value));
@@ -52,7 +52,7 @@ fn values(number: usize, block: Option<&BlockReport>) -> String {
 
 /// An R² rounded as far as its interval allows, and with six digits.
 fn both(field: Field, block: &BlockReport) -> String {
-    told(field.of_block(block), field.interval(block), share)
+    rounded_with_exact(field.of_block(block), field.interval(block), share)
 }
 
 #[cfg(test)]
@@ -97,8 +97,11 @@ mod tests {
     #[test]
     fn what_is_laid_over_speaks_where_it_has_a_value() {
         let overlay = Overlay { name: "other".into(), values: vec![Some(0.5), None], note: String::new() };
-        assert_eq!(beside(0, Some(&overlay)), " other: 0.500000.");
-        assert_eq!([beside(1, Some(&overlay)), beside(7, Some(&overlay)), beside(0, None)], ["", "", ""]);
+        assert_eq!(overlay_sentence(0, Some(&overlay)), " other: 0.500000.");
+        assert_eq!(
+            [overlay_sentence(1, Some(&overlay)), overlay_sentence(7, Some(&overlay)), overlay_sentence(0, None)],
+            ["", "", ""]
+        );
     }
 
     #[test]

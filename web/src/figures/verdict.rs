@@ -85,25 +85,25 @@ mod tests {
         Profile { blocks: values.len(), points: values.iter().enumerate().map(point).collect(), ..Profile::default() }
     }
 
-    fn said(values: &[f64]) -> String {
+    fn sentence(values: &[f64]) -> String {
         verdict(&profile(&values.iter().copied().map(Some).collect::<Vec<_>>()), false).unwrap()
     }
 
     #[test]
     fn a_profile_is_said_in_plain_words() {
         assert_eq!(
-            said(&[0.97, 0.41, 0.6, 0.7, 0.5, 0.8]),
+            sentence(&[0.97, 0.41, 0.6, 0.7, 0.5, 0.8]),
             "Four of six blocks are more than half linear; block 1 is the least linear (0.41) and block 0 the most (0.97)."
         );
-        assert!(said(&[0.9, 0.1, 0.2]).starts_with("One of three blocks is more than half linear; block 1"));
-        assert!(said(&[0.9, 0.8, 0.7]).starts_with("All three blocks are more than half linear; block 2"));
-        assert!(said(&[0.9, 0.8]).starts_with("Both blocks are"));
+        assert!(sentence(&[0.9, 0.1, 0.2]).starts_with("One of three blocks is more than half linear; block 1"));
+        assert!(sentence(&[0.9, 0.8, 0.7]).starts_with("All three blocks are more than half linear; block 2"));
+        assert!(sentence(&[0.9, 0.8]).starts_with("Both blocks are"));
         assert!(
-            said(&[0.1, -0.2])
+            sentence(&[0.1, -0.2])
                 .starts_with("None of the two blocks is more than half linear; block 1 is the least linear (−0.20)")
         );
-        assert!(said(&[0.7; 13]).starts_with("All 13 blocks are more than half linear; each has an R² of 0.70."));
-        assert_eq!(said(&[0.5]), "Block 0 is less than half linear (R² 0.50).");
+        assert!(sentence(&[0.7; 13]).starts_with("All 13 blocks are more than half linear; each has an R² of 0.70."));
+        assert_eq!(sentence(&[0.5]), "Block 0 is less than half linear (R² 0.50).");
     }
 
     #[test]

@@ -89,7 +89,7 @@ mod tests {
         let mut bench = Bench::default();
         bench.network.activation = Activation::Identity;
         bench.hand.straighten();
-        progress.look_at_examples(&bench);
+        progress.update_from_examples(&bench);
         progress.traps.insert(Trap::ALL[1]);
         progress.presets.insert(PRESETS[0]);
         progress.views.insert(VIEWS[1]);

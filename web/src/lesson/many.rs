@@ -44,13 +44,13 @@ pub struct Scores {
 impl Many {
     /// The scores of the best map for this setting.
     pub fn scores(self) -> Scores {
-        fit(&made(5, self.rows), &made(2, HELD_OUT), self.inputs.clamp(1, INPUTS))
+        fit(&synthetic(5, self.rows), &synthetic(2, HELD_OUT), self.inputs.clamp(1, INPUTS))
     }
 }
 
 /// The scores of the best maps with the first 1, 2 … inputs.
 pub fn scores(rows: usize) -> Vec<Scores> {
-    let (training, held_out) = (made(5, rows), made(2, HELD_OUT));
+    let (training, held_out) = (synthetic(5, rows), synthetic(2, HELD_OUT));
     (1..=INPUTS).map(|inputs| fit(&training, &held_out, inputs)).collect()
 }
 
@@ -60,7 +60,7 @@ fn fit(training: &Rows, held_out: &Rows, inputs: usize) -> Scores {
     Scores { training: training.r2(&map), held_out: held_out.r2(&map) }
 }
 
-fn made(seed: u64, rows: usize) -> Rows {
+fn synthetic(seed: u64, rows: usize) -> Rows {
     let mut random = Random::new(seed);
     let mut all = Rows::default();
     for _ in 0..rows {

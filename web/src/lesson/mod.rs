@@ -101,7 +101,7 @@ pub struct StepText {
     /// The task.
     pub task: &'static str,
     /// Observations to make.
-    pub look: &'static str,
+    pub observations: &'static str,
 }
 
 impl Step {
@@ -144,19 +144,19 @@ impl Step {
     }
 
     /// Its texts.
-    pub fn told(self) -> StepText {
+    pub fn texts(self) -> StepText {
         let l = l();
-        let told = |title, text, task, look| StepText { title, text, task, look };
+        let texts = |title, text, task, observations| StepText { title, text, task, observations };
         match self {
-            Self::Network => told(l.network_title, l.network_text, l.network_task, l.network_look),
-            Self::Line => told(l.line_title, l.line_text, l.line_task, l.line_look),
-            Self::Many => told(l.many_title, l.many_text, l.many_task, l.many_look),
-            Self::Traps => told(l.traps_title, l.traps_text, l.traps_task, l.traps_look),
-            Self::Measure => told(l.measure_title, l.measure_text, l.measure_task, l.measure_look),
-            Self::Swap => told(l.swap_title, l.swap_text, l.swap_task, l.swap_look),
-            Self::Learned => told(l.learned_title, l.learned_text, l.learned_task, l.learned_look),
-            Self::Regimes => told(l.regimes_title, l.regimes_text, l.regimes_task, l.regimes_look),
-            Self::Exercises => told(l.exercises_title, l.exercises_text, l.exercises_task, l.exercises_look),
+            Self::Network => texts(l.network_title, l.network_text, l.network_task, l.network_look),
+            Self::Line => texts(l.line_title, l.line_text, l.line_task, l.line_look),
+            Self::Many => texts(l.many_title, l.many_text, l.many_task, l.many_look),
+            Self::Traps => texts(l.traps_title, l.traps_text, l.traps_task, l.traps_look),
+            Self::Measure => texts(l.measure_title, l.measure_text, l.measure_task, l.measure_look),
+            Self::Swap => texts(l.swap_title, l.swap_text, l.swap_task, l.swap_look),
+            Self::Learned => texts(l.learned_title, l.learned_text, l.learned_task, l.learned_look),
+            Self::Regimes => texts(l.regimes_title, l.regimes_text, l.regimes_task, l.regimes_look),
+            Self::Exercises => texts(l.exercises_title, l.exercises_text, l.exercises_task, l.exercises_look),
         }
     }
 
@@ -186,7 +186,7 @@ impl Step {
     }
 
     /// The reason why it is impossible, if a link hides or locks a part it needs.
-    pub fn hindered(self, frame: &Frame) -> Option<&'static str> {
+    pub fn obstacle(self, frame: &Frame) -> Option<&'static str> {
         let needs_views = matches!(self, Self::Swap | Self::Learned | Self::Regimes);
         (needs_views && frame.hidden.contains(&Part::Views)).then_some(l().hindered_views)
     }
@@ -244,19 +244,19 @@ mod tests {
     #[test]
     fn every_step_says_what_it_is_and_what_to_do() {
         for step in Step::ALL {
-            let told = step.told();
-            for text in told.text.lines().chain([told.task, told.look]) {
+            let texts = step.texts();
+            for text in texts.text.lines().chain([texts.task, texts.observations]) {
                 assert!(text.ends_with(['.', '?', ':']), "{step:?}: {text}");
             }
-            assert!(!told.title.is_empty() && !told.text.is_empty());
+            assert!(!texts.title.is_empty() && !texts.text.is_empty());
         }
     }
 
     #[test]
     fn only_steps_that_need_the_views_are_hindered_without_them() {
         let frame = Frame { hidden: BTreeSet::from([Part::Views]), ..Frame::default() };
-        let hindered: Vec<_> = Step::ALL.into_iter().filter(|step| step.hindered(&frame).is_some()).collect();
-        assert_eq!(hindered, [Step::Swap, Step::Learned, Step::Regimes]);
-        assert!(Step::ALL.into_iter().all(|step| step.hindered(&Frame::default()).is_none()));
+        let obstacle: Vec<_> = Step::ALL.into_iter().filter(|step| step.obstacle(&frame).is_some()).collect();
+        assert_eq!(obstacle, [Step::Swap, Step::Learned, Step::Regimes]);
+        assert!(Step::ALL.into_iter().all(|step| step.obstacle(&Frame::default()).is_none()));
     }
 }

@@ -19,7 +19,8 @@ const POINTS: usize = 120;
 /// The network's output, its parts, and the nearest line.
 pub fn network(network: Network) -> Plot {
     let at = |place: usize| INPUTS[0] + (INPUTS[1] - INPUTS[0]) * place as f64 / POINTS as f64;
-    let curve = |look, name: String, f: &dyn Fn(f64) -> f64| line(look, name, (0..=POINTS).map(at).map(|x| (x, f(x))));
+    let curve =
+        |style, name: String, f: &dyn Fn(f64) -> f64| line(style, name, (0..=POINTS).map(at).map(|x| (x, f(x))));
     let (nearest, _) = network.line();
     let unit = |unit: usize| {
         let name = fill(l().network_unit, &[("unit", &(unit + 1).to_string())]);
@@ -37,8 +38,8 @@ pub fn network(network: Network) -> Plot {
 
 /// R² against the number of inputs.
 pub fn many(many: Many, scores: &[Scores]) -> Plot {
-    let of = |look, name: &str, score: fn(&Scores) -> f64| {
-        line(look, name.into(), scores.iter().enumerate().map(|(at, scores)| ((at + 1) as f64, score(scores))))
+    let of = |style, name: &str, score: fn(&Scores) -> f64| {
+        line(style, name.into(), scores.iter().enumerate().map(|(at, scores)| ((at + 1) as f64, score(scores))))
     };
     let inputs = many.inputs.to_string();
     Plot {
@@ -55,8 +56,8 @@ pub fn many(many: Many, scores: &[Scores]) -> Plot {
 /// Both kinds of R² against the distance of the constants.
 pub fn scalar(chosen: Scalar) -> Plot {
     let curve = Scalar::curve();
-    let of = |look, name: &str, which: usize| {
-        line(look, name.into(), curve.iter().enumerate().map(|(at, scores)| (at as f64 / 10.0, scores[which])))
+    let of = |style, name: &str, which: usize| {
+        line(style, name.into(), curve.iter().enumerate().map(|(at, scores)| (at as f64 / 10.0, scores[which])))
     };
     Plot {
         x: Axis { name: l().trap_scalar_axis, kind: Kind::FromZero },
@@ -77,7 +78,7 @@ pub fn outlier(chosen: Outlier) -> Plot {
         .map(|end| rows.x.iter().map(|x| x[0]).fold(0.0, |far: f64, x| if end == 0 { far.min(x) } else { far.max(x) }));
     let (_, [slope, intercept]) = chosen.fit();
     let scatter =
-        |look, name: &str, is_first| Series { name: name.into(), look, marks: points(is_first), ..Series::default() };
+        |style, name: &str, is_first| Series { name: name.into(), style, marks: points(is_first), ..Series::default() };
     let mut series = vec![line(OTHER, l().trap_outlier_line.into(), ends.map(|x| (x, slope * x + intercept)))];
     if !chosen.is_left_out {
         series.push(scatter(2, l().trap_outlier_first, true));
@@ -112,7 +113,7 @@ pub fn baseline(chosen: Baseline) -> Plot {
 
 /// Published values of the two regimes.
 pub fn regimes(published: &Published) -> Plot {
-    let series = published.models.iter().enumerate().map(|(look, model)| {
+    let series = published.models.iter().enumerate().map(|(style, model)| {
         let values = model.r2_lin_scalar.get(SURVEY).into_iter().flatten().zip(&model.r2_feature_median);
         let rank = |at: usize| model.effective_rank.get(at).copied().unwrap_or(0) as f64;
         let size = |at: usize| 0.6 + 1.6 * (rank(at) / model.hidden_size.max(1) as f64).sqrt();
@@ -122,7 +123,7 @@ pub fn regimes(published: &Published) -> Plot {
         };
         Series {
             name: model.name.clone(),
-            look,
+            style,
             named: true,
             marks: values.enumerate().map(mark).collect(),
             ..Series::default()
@@ -139,7 +140,7 @@ fn upright(at: f64, name: String) -> Rule {
     Rule { is_x: true, at, name }
 }
 
-fn line(look: usize, name: String, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
+fn line(style: usize, name: String, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
     let mark = |(x, y)| Mark::new(String::new(), x, Some(y));
-    Series { name, look, joined: true, marks: points.into_iter().map(mark).collect(), ..Series::default() }
+    Series { name, style, joined: true, marks: points.into_iter().map(mark).collect(), ..Series::default() }
 }

@@ -43,7 +43,7 @@ pub const VIEWS: [View; 2] = [View::Regimes, View::Ranks];
 
 impl Progress {
     /// Updates from the settings of the examples.
-    pub fn look_at_examples(&mut self, bench: &Bench) {
+    pub fn update_from_examples(&mut self, bench: &Bench) {
         let open = bench.traps.open;
         if !self.traps.contains(&open) && bench.traps.shows(open) {
             self.traps.insert(open);
@@ -60,7 +60,7 @@ impl Progress {
     }
 
     /// Updates from the instrument, and from the answers about it.
-    pub fn look_at_page(&mut self, Shown { run, view, preset }: Shown, answers: &BTreeMap<Exercise, String>) {
+    pub fn update_from_page(&mut self, Shown { run, view, preset }: Shown, answers: &BTreeMap<Exercise, String>) {
         self.presets.extend(preset.filter(|preset| view == View::Compare && PRESETS.contains(preset)));
         self.views.extend(Some(view).filter(|view| VIEWS.contains(view) && !run.blocks().is_empty()));
         let is_right = |exercise: &Exercise| {
@@ -163,9 +163,9 @@ mod tests {
         Step::ALL.into_iter().filter(|step| progress.is_done(*step)).map(Step::number).collect()
     }
 
-    fn look(progress: &mut Progress, bench: &Bench, run: &Run, view: View, preset: Option<Preset>) -> Vec<usize> {
-        progress.look_at_examples(bench);
-        progress.look_at_page(Shown { run, view, preset }, &bench.answers);
+    fn update(progress: &mut Progress, bench: &Bench, run: &Run, view: View, preset: Option<Preset>) -> Vec<usize> {
+        progress.update_from_examples(bench);
+        progress.update_from_page(Shown { run, view, preset }, &bench.answers);
         done(progress)
     }
 
@@ -182,9 +182,9 @@ mod tests {
     fn as_the_page_opens_nothing_is_done() {
         let (mut progress, bench) = (Progress::default(), Bench::default());
         let recorded = Run::recorded(sample_report());
-        assert_eq!(look(&mut progress, &bench, &recorded, View::Losses, None), NOTHING);
+        assert_eq!(update(&mut progress, &bench, &recorded, View::Losses, None), NOTHING);
         assert_eq!(
-            look(&mut progress, &bench, &Run::default(), View::Regimes, None),
+            update(&mut progress, &bench, &Run::default(), View::Regimes, None),
             NOTHING,
             "nothing to be seen there"
         );
@@ -194,18 +194,22 @@ mod tests {
     fn the_examples_are_done_when_they_show_what_they_are_for() {
         let (mut progress, mut bench, run) = (Progress::default(), Bench::default(), Run::default());
         bench.network.activation = Activation::Identity;
-        assert_eq!(look(&mut progress, &bench, &run, View::Profile, None), [1]);
+        assert_eq!(update(&mut progress, &bench, &run, View::Profile, None), [1]);
         bench.hand.straighten();
-        assert_eq!(look(&mut progress, &bench, &run, View::Profile, None), [1, 2]);
+        assert_eq!(update(&mut progress, &bench, &run, View::Profile, None), [1, 2]);
         bench.many = many::Many { inputs: many::INPUTS, rows: many::ROWS[0] };
-        assert_eq!(look(&mut progress, &bench, &run, View::Profile, None), [1, 2, 3]);
+        assert_eq!(update(&mut progress, &bench, &run, View::Profile, None), [1, 2, 3]);
         for trap in Trap::ALL {
             assert!(!progress.is_done(Step::Traps) && progress.next_trap() == trap);
             bench.traps = Default::default();
             bench.traps.show(trap);
-            look(&mut progress, &bench, &run, View::Profile, None);
+            update(&mut progress, &bench, &run, View::Profile, None);
         }
-        assert_eq!(look(&mut progress, &Bench::default(), &run, View::Profile, None), [1, 2, 3, 4], "nothing is lost");
+        assert_eq!(
+            update(&mut progress, &Bench::default(), &run, View::Profile, None),
+            [1, 2, 3, 4],
+            "nothing is lost"
+        );
     }
 
     #[test]
@@ -215,10 +219,15 @@ mod tests {
         let mut cancelled = Run::start(1, None);
         cancelled.cancel();
         for run in [Run::start(1, None), Run::recorded(sample_report()), opened, cancelled] {
-            assert_eq!(look(&mut Progress::default(), &bench, &run, View::Profile, None), NOTHING, "{:?}", run.phase());
+            assert_eq!(
+                update(&mut Progress::default(), &bench, &run, View::Profile, None),
+                NOTHING,
+                "{:?}",
+                run.phase()
+            );
         }
         let run = measured();
-        assert_eq!(look(&mut Progress::default(), &bench, &run, View::Losses, None), [5], "without swaps");
+        assert_eq!(update(&mut Progress::default(), &bench, &run, View::Losses, None), [5], "without swaps");
     }
 
     #[test]
@@ -226,14 +235,14 @@ mod tests {
         let (mut progress, bench, run) = (Progress::default(), Bench::default(), Run::recorded(sample_report()));
         for preset in PRESETS {
             assert_eq!(progress.next_preset(), preset);
-            look(&mut progress, &bench, &run, View::Profile, Some(preset));
+            update(&mut progress, &bench, &run, View::Profile, Some(preset));
             assert_eq!(progress.next_preset(), preset, "it is not on show");
-            look(&mut progress, &bench, &run, View::Compare, Some(preset));
+            update(&mut progress, &bench, &run, View::Compare, Some(preset));
         }
         assert_eq!(done(&progress), [7]);
         for view in VIEWS {
             assert_eq!(progress.next_view(), view);
-            look(&mut progress, &bench, &run, view, None);
+            update(&mut progress, &bench, &run, view, None);
         }
         assert_eq!(done(&progress), [7, 8]);
     }
@@ -245,9 +254,9 @@ mod tests {
         for exercise in Exercise::CHECKED {
             assert!(!progress.is_done(Step::Exercises));
             bench.answers.insert(exercise, "x".into());
-            look(&mut progress, &bench, &run, View::Profile, None);
+            update(&mut progress, &bench, &run, View::Profile, None);
             bench.answers.insert(exercise, exercise.solution(run.report()).expect("it was measured").to_string());
-            look(&mut progress, &bench, &run, View::Profile, None);
+            update(&mut progress, &bench, &run, View::Profile, None);
         }
         assert_eq!(done(&progress), [9]);
     }

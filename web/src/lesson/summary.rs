@@ -66,9 +66,9 @@ mod tests {
         let mut progress = Progress::default();
         bench.hand.straighten();
         bench.many = Many { inputs: INPUTS, rows: ROWS[0] };
-        progress.look_at_examples(&bench);
+        progress.update_from_examples(&bench);
         // What is changed afterwards changes nothing.
-        progress.look_at_examples(&Bench::default());
+        progress.update_from_examples(&Bench::default());
         let r2 = fixed(bench.hand.best().1, 3);
         assert_eq!(
             summary(&progress, Step::Line),

@@ -28,7 +28,7 @@ pub fn text_source(bundled: &Bundled, rows: usize) -> (String, TextSource) {
         DefaultText::File(file) => {
             (format!("{}/{file}", bundled.name), TextSource::Bundled { path: path(bundled, file) })
         }
-        DefaultText::Corpus(corpus) => (corpus.clone(), TextSource::Made { corpus: corpus.clone(), rows }),
+        DefaultText::Corpus(corpus) => (corpus.clone(), TextSource::Synthetic { corpus: corpus.clone(), rows }),
     }
 }
 

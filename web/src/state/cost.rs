@@ -17,17 +17,17 @@ const MANY: usize = 10;
 /// Seconds to add a measure, for one block or all; `None` if the report lacks the duration of its fit.
 pub fn seconds(measure: Measure, report: &Report, block: Option<usize>) -> Option<f64> {
     let spent = &report.seconds;
-    let again = spent.load + spent.tokenize + spent.of_rows() + spent.solve;
+    let repeated = spent.load + spent.tokenize + spent.of_rows() + spent.solve;
     let training = Training::default();
     let more = match block {
         Some(block) => cost::estimate_of_block(report, block, measure, &training),
         None => cost::estimate(report, measure, &training),
     };
-    Some(again + more?.seconds)
+    Some(repeated + more?.seconds)
 }
 
-/// The estimated duration of a measurement, from a report of the same model and whether it was measured here; without
-/// one, the multiple of the default rows if they are many.
+/// The estimated duration of a measurement. `known` is a report of the same model, and whether it was measured here.
+/// Without one, the sentence compares the number of rows with the default if it is much larger.
 pub fn of_order(rows: usize, measures: &BTreeSet<Measure>, known: Option<(&Report, bool)>) -> Option<String> {
     let usual = Protocol::default().rows;
     match known.and_then(|(report, is_here)| Some((duration(all(report, rows, measures)?), is_here))) {

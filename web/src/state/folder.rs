@@ -27,7 +27,7 @@ pub struct Folder {
 }
 
 /// Classifies files by their paths: the model is the folder of the `config.json` nearest to the top.
-pub fn sort_out(paths: &[String]) -> Result<Chosen> {
+pub fn select_model_files(paths: &[String]) -> Result<Chosen> {
     let config = paths.iter().filter(|path| name_of(path) == CONFIG).min_by_key(|path| path.matches('/').count());
     match (config, paths) {
         (Some(config), _) => Ok(Chosen::Model(folder_of(config, paths))),
@@ -75,25 +75,26 @@ mod tests {
 
     #[test]
     fn a_folder_is_the_one_of_the_topmost_config() {
-        let chosen = sort_out(&paths(&["up/readme.md", "up/m/onnx/config.json", "up/m/config.json", "up/m/a/b.bin"]));
+        let chosen =
+            select_model_files(&paths(&["up/readme.md", "up/m/onnx/config.json", "up/m/config.json", "up/m/a/b.bin"]));
         let files = vec![(1, "onnx/config.json".into()), (2, "config.json".into()), (3, "a/b.bin".into())];
         assert_eq!(chosen, Ok(Chosen::Model(Folder { name: Some("m".into()), files })));
     }
 
     #[test]
     fn loose_files_are_a_model_without_a_name() {
-        let chosen = sort_out(&paths(&["model.safetensors", "config.json"]));
+        let chosen = select_model_files(&paths(&["model.safetensors", "config.json"]));
         let files = vec![(0, "model.safetensors".into()), (1, "config.json".into())];
         assert_eq!(chosen, Ok(Chosen::Model(Folder { name: None, files })));
     }
 
     #[test]
     fn a_text_or_a_report_alone_is_one_and_anything_else_is_refused() {
-        assert_eq!(sort_out(&paths(&["Notes.TXT"])), Ok(Chosen::Text(0)));
-        assert_eq!(sort_out(&paths(&["straightedge-gpt2.json"])), Ok(Chosen::Report(0)));
-        assert_eq!(sort_out(&paths(&["rows.safetensors"])), Ok(Chosen::Rows(0)));
+        assert_eq!(select_model_files(&paths(&["Notes.TXT"])), Ok(Chosen::Text(0)));
+        assert_eq!(select_model_files(&paths(&["straightedge-gpt2.json"])), Ok(Chosen::Report(0)));
+        assert_eq!(select_model_files(&paths(&["rows.safetensors"])), Ok(Chosen::Rows(0)));
         for list in [&[][..], &["a.txt", "b.txt"], &["model.safetensors"], &["a.json", "b.json"]] {
-            assert!(matches!(sort_out(&paths(list)), Err(Error::MissingFile { .. })), "{list:?}");
+            assert!(matches!(select_model_files(&paths(list)), Err(Error::MissingFile { .. })), "{list:?}");
         }
     }
 }

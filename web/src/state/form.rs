@@ -88,7 +88,7 @@ pub enum TextChoice {
     /// The text of a bundled model, by the model's name.
     Bundled(String),
     /// A generated text, such as `tales:1`.
-    Made(String),
+    Synthetic(String),
     /// A text on the hub, by its name in reports.
     Hub(String),
     /// Text pasted into the form.
@@ -142,7 +142,7 @@ impl Form {
         self.choose(ModelChoice::Bundled(bundled.name.clone()));
         self.text = match &bundled.text {
             DefaultText::File(_) => TextChoice::Bundled(bundled.name.clone()),
-            DefaultText::Corpus(corpus) => TextChoice::Made(corpus.clone()),
+            DefaultText::Corpus(corpus) => TextChoice::Synthetic(corpus.clone()),
         };
     }
 
@@ -269,8 +269,8 @@ impl Form {
             TextChoice::Hub(name) => {
                 Ok((name.clone(), TextSource::Hub { name: name.clone(), endpoint: self.endpoint()? }))
             }
-            TextChoice::Made(corpus) => {
-                Ok((corpus.clone(), TextSource::Made { corpus: corpus.clone(), rows: self.whole_rows()? }))
+            TextChoice::Synthetic(corpus) => {
+                Ok((corpus.clone(), TextSource::Synthetic { corpus: corpus.clone(), rows: self.whole_rows()? }))
             }
             TextChoice::Pasted if self.pasted.trim().is_empty() => Err(Error::EmptyText { corpus: PASTED_TEXT.into() }),
             TextChoice::Pasted => Ok((PASTED_TEXT.into(), TextSource::Pasted { content: self.pasted.clone() })),
@@ -350,10 +350,10 @@ mod tests {
             (order.job.model.as_str(), order.work),
             ("a/b", Work::Model { model, tokenizer, text, eval: None, feed: None })
         );
-        form.text = TextChoice::Made("tales:3".into());
+        form.text = TextChoice::Synthetic("tales:3".into());
         form.choose_hub("a/c", &index());
         assert_eq!(form.tokenizer, "", "another model has another one");
-        assert_eq!(form.text, TextChoice::Made("tales:3".into()));
+        assert_eq!(form.text, TextChoice::Synthetic("tales:3".into()));
         form.choose_hub("https://huggingface.co/a/b/tree/step7", &index());
         assert_eq!(form.model, ModelChoice::Hub("a/b@step7".into()));
         form.choose_hub("http://127.0.0.1:8081/a/c/", &index());
@@ -438,7 +438,7 @@ mod tests {
         let order = form.order(1, &[demo]).unwrap();
         assert_eq!(order.job.corpus, "tales:1");
         let Work::Model { text, .. } = order.work else { panic!("rows without a model") };
-        assert_eq!(text, TextSource::Made { corpus: "tales:1".into(), rows: 1408 });
+        assert_eq!(text, TextSource::Synthetic { corpus: "tales:1".into(), rows: 1408 });
     }
 
     #[test]

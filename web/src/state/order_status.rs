@@ -10,7 +10,7 @@ use straightedge_api::message::Reply;
 pub struct OrderStatus {
     number: u32,
     phase: Phase,
-    standing: ProgressPair,
+    progress_pair: ProgressPair,
     waiting: Option<Wait>,
 }
 
@@ -79,7 +79,7 @@ impl OrderStatus {
     fn follow(&mut self, event: &Event) {
         match event {
             Event::Progress(progress) => {
-                self.standing.receive(*progress);
+                self.progress_pair.receive(*progress);
                 self.waiting = None;
             }
             Event::Waiting(wait) => self.waiting = Some(wait.clone()),
@@ -113,12 +113,12 @@ impl OrderStatus {
 
     /// Progress of its present stage, while it runs.
     pub fn progress(&self) -> Option<Progress> {
-        self.standing.main.filter(|_| self.is_running())
+        self.progress_pair.main.filter(|_| self.is_running())
     }
 
     /// Progress of a concurrent stage, while it runs.
-    pub fn beside(&self) -> Option<Progress> {
-        self.standing.beside.filter(|_| self.is_running())
+    pub fn concurrent(&self) -> Option<Progress> {
+        self.progress_pair.concurrent.filter(|_| self.is_running())
     }
 
     /// Its current wait, if any.

@@ -60,18 +60,18 @@ fn download(found: &Preflight, rate: Option<f64>) -> String {
 }
 
 /// The rows that a text or a file of rows yields, compared with those requested.
-pub fn extent(found: &CorpusSize, asked: u64, is_text: bool) -> Sentence {
+pub fn extent(found: &CorpusSize, requested: u64, is_text: bool) -> Sentence {
     if let Some(refusal) = &found.refusal {
         return Sentence { text: on_page(&refusal.sentence()), is_fatal: true };
     }
     let text = match is_text {
-        true if found.tokens < asked => t().extent_less,
+        true if found.tokens < requested => t().extent_less,
         true => t().extent_enough,
         false if found.rows < found.tokens => t().extent_rows_part,
         false => t().extent_rows_all,
     };
-    let (tokens, rows, asked) = (count(found.tokens), count(found.rows), count(asked));
-    let mut text = fill(text, &[("tokens", &tokens), ("rows", &rows), ("asked", &asked)]);
+    let (tokens, rows, requested) = (count(found.tokens), count(found.rows), count(requested));
+    let mut text = fill(text, &[("tokens", &tokens), ("rows", &rows), ("asked", &requested)]);
     if found.is_short() {
         let (rows, inputs) = (count(found.train_rows), count(found.d_in));
         text = format!("{text} {}", fill(t().extent_short, &[("rows", &rows), ("inputs", &inputs)]));

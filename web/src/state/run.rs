@@ -148,8 +148,8 @@ impl Run {
     }
 
     /// Progress of a concurrent stage.
-    pub fn beside(&self) -> Option<Progress> {
-        self.status.beside()
+    pub fn concurrent(&self) -> Option<Progress> {
+        self.status.concurrent()
     }
 
     /// What it waits for, if anything.

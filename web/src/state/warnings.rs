@@ -14,7 +14,7 @@ use crate::text::result::t;
 const NOT_HERE: &str = ", allow more --probe-steps";
 
 /// One sentence per distinct warning.
-pub fn told(warnings: &[Warning]) -> Vec<String> {
+pub fn sentences(warnings: &[Warning]) -> Vec<String> {
     let mut groups: Vec<(&str, &str, BTreeSet<usize>)> = Vec::new();
     for warning in warnings {
         let (block, text) = parts(warning);
@@ -28,8 +28,8 @@ pub fn told(warnings: &[Warning]) -> Vec<String> {
 
 /// The block that a warning's text begins with, and the rest of the text.
 fn parts(warning: &Warning) -> (Option<usize>, &str) {
-    let said = warning.block.and_then(|block| warning.text.strip_prefix(&format!("block {block}: ")));
-    (warning.block.filter(|_| said.is_some()), said.unwrap_or(&warning.text))
+    let text_without_block = warning.block.and_then(|block| warning.text.strip_prefix(&format!("block {block}: ")));
+    (warning.block.filter(|_| text_without_block.is_some()), text_without_block.unwrap_or(&warning.text))
 }
 
 fn sentence(text: &str, blocks: &BTreeSet<usize>) -> String {
@@ -61,15 +61,19 @@ mod tests {
             "no hardware GPU: none; measured on the CPU",
             "block 3: rank 7 where 8 is expected",
         ];
-        assert_eq!(told(&all), expected);
+        assert_eq!(sentences(&all), expected);
     }
 
     #[test]
     fn no_option_of_the_command_line_is_named() {
         let text =
             "block 1: poly was still improving after 60 steps; its R² is a lower bound, allow more --probe-steps";
-        let said = told(&[warning("probe_steps", Some(1), text)]);
-        assert_eq!(said, ["block 1: poly was still improving after 60 steps; its R² is a lower bound"]);
-        assert_eq!(told(&[warning("x", Some(1), "rank 3")]), ["rank 3"], "a text that does not begin with its block");
+        let text_without_block = sentences(&[warning("probe_steps", Some(1), text)]);
+        assert_eq!(text_without_block, ["block 1: poly was still improving after 60 steps; its R² is a lower bound"]);
+        assert_eq!(
+            sentences(&[warning("x", Some(1), "rank 3")]),
+            ["rank 3"],
+            "a text that does not begin with its block"
+        );
     }
 }

@@ -93,7 +93,7 @@ pub fn progress(progress: &Progress) -> String {
 }
 
 /// A concurrent stage and its progress.
-pub fn beside(progress: &Progress) -> String {
+pub fn concurrent(progress: &Progress) -> String {
     format!(" · {}: {}", engine::stage(progress.stage), amount(progress))
 }
 
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn what_goes_on_beside_is_named_with_its_amount() {
         let loading = Progress { stage: Stage::Load, done: 2_000_000, total: 4_000_000, seconds: 1.0 };
-        assert_eq!(beside(&loading), " · Loading weights: 2.0 MB of 4.0 MB");
+        assert_eq!(concurrent(&loading), " · Loading weights: 2.0 MB of 4.0 MB");
     }
 
     #[test]

@@ -68,9 +68,8 @@ pub fn within(value: Option<f64>, interval: Option<Interval>) -> Option<String> 
     Some(format!("{value} ± {half}"))
 }
 
-/// A number where there is room for both: rounded, and in brackets as `exact` writes it. Without an interval only the
-/// latter.
-pub fn told(value: Option<f64>, interval: Option<Interval>, exact: fn(Option<f64>) -> String) -> String {
+/// A number rounded as far as its interval allows, and in brackets as `exact` writes it; without an interval only the latter.
+pub fn rounded_with_exact(value: Option<f64>, interval: Option<Interval>, exact: fn(Option<f64>) -> String) -> String {
     let digits = exact(value);
     within(value, interval).map_or_else(|| digits.clone(), |rounded| format!("{rounded} ({digits})"))
 }
@@ -126,10 +125,10 @@ mod tests {
         for none in [None, interval(0.5, 0.5), interval(0.6, 0.4), interval(1.0 - 1e-9, 1.0), interval(f64::NAN, 1.0)] {
             assert_eq!(within(Some(0.5), none), None, "{none:?}");
             assert_eq!(Cell::number(Some(0.5), none, exact), "0.500000");
-            assert_eq!(told(Some(0.5), none, share), "0.500000");
+            assert_eq!(rounded_with_exact(Some(0.5), none, share), "0.500000");
         }
         assert_eq!(Cell::number(None, interval(0.4, 0.6), share), NOTHING);
-        assert_eq!(told(None, interval(0.4, 0.6), share), NOTHING);
+        assert_eq!(rounded_with_exact(None, interval(0.4, 0.6), share), NOTHING);
     }
 
     #[test]
@@ -137,7 +136,7 @@ mod tests {
         let value = 0.849_123_456_789_012_3;
         let cell = Cell::number(Some(value), interval(0.847, 0.8512), share);
         assert_eq!(cell.in_full().parse(), Ok(value));
-        assert_eq!(told(Some(value), interval(0.847, 0.8512), share), "0.849 ± 0.002 (0.849123)");
+        assert_eq!(rounded_with_exact(Some(value), interval(0.847, 0.8512), share), "0.849 ± 0.002 (0.849123)");
         assert_eq!((Cell::number(Some(3.0), None, exact).full, Cell::from("a").in_full()), (None, "a"));
     }
 
@@ -169,7 +168,7 @@ mod tests {
         let cell = Cell::number(Some(-0.849_123), interval(-0.8512, -0.847), share);
         assert_eq!((cell.shown.as_str(), cell.in_full()), ("−0,849 ± 0,002", "−0,849123"));
         assert_eq!(invariant(cell.in_full()).as_deref(), Some("-0.849123"));
-        assert_eq!(told(Some(0.5), interval(0.4, 0.6), share), "0,5 ± 0,1 (0,500000)");
+        assert_eq!(rounded_with_exact(Some(0.5), interval(0.4, 0.6), share), "0,5 ± 0,1 (0,500000)");
         speaking(Language::English);
     }
 }

@@ -52,12 +52,12 @@ pub fn axis(field: Field) -> &'static str {
 /// Definition of a field in sentences.
 pub fn definition(field: Field) -> String {
     let Some(meaning) = word("meaning", field.line().path) else { return field.hover() };
-    let told = match field.line().higher {
+    let direction = match field.line().higher {
         Higher::MoreLinear => word("higher", "more_linear").unwrap_or(MORE_LINEAR),
         Higher::LessLinear => word("higher", "less_linear").unwrap_or(LESS_LINEAR),
         Higher::Neither => return format!("{meaning}."),
     };
-    format!("{meaning}. {told}")
+    format!("{meaning}. {direction}")
 }
 
 /// A stage as a present participle.

@@ -30,16 +30,16 @@ pub fn network(model: &ModelInfo) -> Option<Formula> {
     let biased = has_biases(model, inner, is_gated);
     let bias =
         |at: &str| if biased { format!("<mo>+</mo><msub><mi>b</mi>{}</msub>", index(at)) } else { String::new() };
-    let said = |at: &str| if biased { format!(" + b{at}") } else { String::new() };
+    let plain_bias = |at: &str| if biased { format!(" + b{at}") } else { String::new() };
     let (right, plain) = if is_gated {
         let gate = format!("{}{OPEN}{}{}{CLOSE}", act.mathml, times("g"), bias("g"));
         let up = format!("{OPEN}{}{}{CLOSE}", times("u"), bias("u"));
         let right = format!("{}{OPEN}{gate}<mo>⊙</mo>{up}{CLOSE}{}", matrix("d"), bias("d"));
-        let gated = format!("{}(Wgᵀ x{}) ⊙ (Wuᵀ x{})", act.plain, said("g"), said("u"));
-        (right, format!("y = Wdᵀ ({gated}){}", said("d")))
+        let gated = format!("{}(Wgᵀ x{}) ⊙ (Wuᵀ x{})", act.plain, plain_bias("g"), plain_bias("u"));
+        (right, format!("y = Wdᵀ ({gated}){}", plain_bias("d")))
     } else {
         let inside = format!("{}{OPEN}{}{}{CLOSE}", act.mathml, times("1"), bias("1"));
-        let plain = format!("y = W2ᵀ {}(W1ᵀ x{}){}", act.plain, said("1"), said("2"));
+        let plain = format!("y = W2ᵀ {}(W1ᵀ x{}){}", act.plain, plain_bias("1"), plain_bias("2"));
         (format!("{}{inside}{}", matrix("2"), bias("2")), plain)
     };
     let gaps = [

@@ -86,7 +86,7 @@ pub struct Term {
     meaning: Meaning,
 }
 
-const fn told(forms: fn(&Texts) -> &'static str, meaning: fn(&Texts) -> &'static str) -> Term {
+const fn defined(forms: fn(&Texts) -> &'static str, meaning: fn(&Texts) -> &'static str) -> Term {
     Term { forms, meaning: Meaning::Text(meaning) }
 }
 
@@ -96,36 +96,36 @@ const fn measured(forms: fn(&Texts) -> &'static str, field: Field) -> Term {
 
 /// All terms, in the order in which they build on each other.
 pub const TERMS: [Term; 30] = [
-    told(|t| t.block, |t| t.block_means),
-    told(|t| t.stream, |t| t.stream_means),
-    told(|t| t.row, |t| t.row_means),
-    told(|t| t.window, |t| t.window_means),
-    told(|t| t.fold, |t| t.fold_means),
-    told(|t| t.held_out, |t| t.held_out_means),
-    told(|t| t.map, |t| t.map_means),
-    told(|t| t.closed, |t| t.closed_means),
-    told(|t| t.r2, |t| t.r2_means),
+    defined(|t| t.block, |t| t.block_means),
+    defined(|t| t.stream, |t| t.stream_means),
+    defined(|t| t.row, |t| t.row_means),
+    defined(|t| t.window, |t| t.window_means),
+    defined(|t| t.fold, |t| t.fold_means),
+    defined(|t| t.held_out, |t| t.held_out_means),
+    defined(|t| t.map, |t| t.map_means),
+    defined(|t| t.closed, |t| t.closed_means),
+    defined(|t| t.r2, |t| t.r2_means),
     measured(|t| t.r2_lin, Field::R2Lin),
     measured(|t| t.scalar, Field::R2LinScalar),
     measured(|t| t.median, Field::R2FeatureMedian),
-    told(|t| t.interval, |t| t.interval_means),
-    told(|t| t.residual, |t| t.residual_means),
-    told(|t| t.rank, |t| t.rank_means),
+    defined(|t| t.interval, |t| t.interval_means),
+    defined(|t| t.residual, |t| t.residual_means),
+    defined(|t| t.rank, |t| t.rank_means),
     measured(|t| t.effective_rank, Field::EffectiveRank),
-    told(|t| t.curve, |t| t.curve_means),
-    told(|t| t.spectrum, |t| t.spectrum_means),
-    told(|t| t.perplexity, |t| t.perplexity_means),
-    told(|t| t.loss, |t| t.loss_means),
-    told(|t| t.kl, |t| t.kl_means),
-    told(|t| t.swap, |t| t.swap_means),
-    told(|t| t.healing, |t| t.healing_means),
-    told(|t| t.probe, |t| t.probe_means),
+    defined(|t| t.curve, |t| t.curve_means),
+    defined(|t| t.spectrum, |t| t.spectrum_means),
+    defined(|t| t.perplexity, |t| t.perplexity_means),
+    defined(|t| t.loss, |t| t.loss_means),
+    defined(|t| t.kl, |t| t.kl_means),
+    defined(|t| t.swap, |t| t.swap_means),
+    defined(|t| t.healing, |t| t.healing_means),
+    defined(|t| t.probe, |t| t.probe_means),
     measured(|t| t.gain, Field::PolyGain),
     measured(|t| t.conjunction, Field::Conjunction),
-    told(|t| t.control, |t| t.control_means),
-    told(|t| t.fresh, |t| t.fresh_means),
+    defined(|t| t.control, |t| t.control_means),
+    defined(|t| t.fresh, |t| t.fresh_means),
     measured(|t| t.linearity, Field::Linearity),
-    told(|t| t.regime, |t| t.regime_means),
+    defined(|t| t.regime, |t| t.regime_means),
 ];
 
 /// A piece of a text.
@@ -190,19 +190,19 @@ pub fn terms_in(text: &str) -> Vec<[String; 2]> {
     let named = TERMS.map(|term| [term.name().to_string(), term.meaning()]);
     let found = pieces(text);
     let is_found =
-        |meaning: &String| found.iter().any(|piece| matches!(piece, Piece::Term(_, told) if told == meaning));
+        |meaning: &String| found.iter().any(|piece| matches!(piece, Piece::Term(_, defined) if defined == meaning));
     named.into_iter().filter(|[_, meaning]| is_found(meaning)).collect()
 }
 
 /// Whether a text starts with a form as a word of its own, with a capital or without.
 fn starts_with(text: &str, form: &str) -> bool {
-    let (mut letters, mut wanted) = (text.chars(), form.chars());
-    let is_first = match (letters.next(), wanted.next()) {
-        (Some(letter), Some(wanted)) => letter == wanted || letter.to_lowercase().eq(wanted.to_lowercase()),
+    let (mut letters, mut expected) = (text.chars(), form.chars());
+    let is_first = match (letters.next(), expected.next()) {
+        (Some(letter), Some(expected)) => letter == expected || letter.to_lowercase().eq(expected.to_lowercase()),
         _ => false,
     };
     let rest = letters.as_str();
-    is_first && rest.strip_prefix(wanted.as_str()).is_some_and(|after| !after.starts_with(is_of_a_word))
+    is_first && rest.strip_prefix(expected.as_str()).is_some_and(|after| !after.starts_with(is_of_a_word))
 }
 
 /// Bytes of a form at the start of a text; its first letter may have another size there.

@@ -79,9 +79,9 @@ impl Language {
     }
 
     /// The language that a link asks for; without one, the first of the browser's that the page has.
-    pub fn chosen(asked: Option<Self>, browser: impl IntoIterator<Item = String>) -> Self {
+    pub fn chosen(requested: Option<Self>, browser: impl IntoIterator<Item = String>) -> Self {
         let known = |tag: String| Self::by_id(tag.split('-').next()?.to_ascii_lowercase().as_str());
-        asked.or_else(|| browser.into_iter().find_map(known)).unwrap_or_default()
+        requested.or_else(|| browser.into_iter().find_map(known)).unwrap_or_default()
     }
 
     /// The decimal sign.
@@ -113,8 +113,8 @@ impl Language {
 mod tests {
     use super::*;
 
-    fn chosen(asked: Option<Language>, browser: &[&str]) -> Language {
-        Language::chosen(asked, browser.iter().map(ToString::to_string))
+    fn chosen(requested: Option<Language>, browser: &[&str]) -> Language {
+        Language::chosen(requested, browser.iter().map(ToString::to_string))
     }
 
     #[test]

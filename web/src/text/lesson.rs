@@ -311,9 +311,12 @@ mod tests {
 
     #[test]
     fn numbers_along_training_are_those_recorded() {
-        let told = |name: &str| range(&recorded(name), 0).join(" to ");
-        says(|l| l.learned_look, &[&told("demo-gpt2-step0"), &told("demo-gpt2-step48"), &told("demo-gpt2")]);
-        says(|l| l.answer_early, &[&told("demo-gpt2")]);
+        let value_range = |name: &str| range(&recorded(name), 0).join(" to ");
+        says(
+            |l| l.learned_look,
+            &[&value_range("demo-gpt2-step0"), &value_range("demo-gpt2-step48"), &value_range("demo-gpt2")],
+        );
+        says(|l| l.answer_early, &[&value_range("demo-gpt2")]);
         let shuffled = recorded("demo-gpt2");
         let shuffled = shuffled.blocks.iter().map(|block| block.controls["shuffled"].r2_lin.unwrap());
         let [least, most] = [shuffled.clone().fold(f64::INFINITY, f64::min), shuffled.fold(0.0, f64::max)];
@@ -381,8 +384,11 @@ mod tests {
         let published: crate::comparison::published::Published =
             serde_json::from_str(include_str!("../../data/published.json")).unwrap();
         let gpt2 = &published.models[0];
-        let told = |values: &[f64]| format!("{:.3} and {:.3}", values[1], values[2]);
-        says(|l| l.regimes_look, &[&told(&gpt2.r2_lin_scalar["WikiText-2"]), &told(&gpt2.r2_feature_median)]);
+        let value_range = |values: &[f64]| format!("{:.3} and {:.3}", values[1], values[2]);
+        says(
+            |l| l.regimes_look,
+            &[&value_range(&gpt2.r2_lin_scalar["WikiText-2"]), &value_range(&gpt2.r2_feature_median)],
+        );
         assert_eq!(gpt2.effective_rank[1..3], [1, 1]);
         says(|l| l.trap_scalar_about, &[&format!("{:.3} there", gpt2.r2_lin_scalar["WikiText-2"][10])]);
         says(|l| l.trap_baseline_about, &[&format!("{:.2}", gpt2.r2_lin_scalar["WikiText-2"][1])]);

@@ -1,7 +1,7 @@
 //! Sentences of the engine in the language in use: errors, warnings, and the phrases that fill them.
 //!
-//! The engine writes English, in reports and links too. A translation gives a sentence for each English one, both with
-//! placeholders; what stands in the places of the English one is put into the other.
+//! The engine writes English, in reports and links too. A translation has a sentence with placeholders for each English
+//! one. The values found in the English sentence are inserted into the translated one.
 
 use std::cell::Cell;
 

@@ -93,8 +93,8 @@ pub(crate) mod tests {
         let mut all: Translation =
             known.map(|catalogue| (catalogue.name.into(), (catalogue.english)().into_iter().collect())).collect();
         all.insert(MODELS.into(), engine::english_models().into_iter().collect());
-        let said = Error::SENTENCES.iter().chain(WarningKind::SENTENCES).map(|(_, text)| *text);
-        all.insert(SENTENCES.into(), said.map(|text| (text.into(), text.into())).collect());
+        let sentences = Error::SENTENCES.iter().chain(WarningKind::SENTENCES).map(|(_, text)| *text);
+        all.insert(SENTENCES.into(), sentences.map(|text| (text.into(), text.into())).collect());
         // Phrases are found in the sources by a test of their own.
         let phrases = translation(Language::German)[PHRASES].keys().map(|text| (text.clone(), text.clone())).collect();
         all.insert(PHRASES.into(), phrases);
@@ -179,8 +179,8 @@ pub(crate) mod tests {
                 // Numbers of papers, links and versions have a point in every language.
                 let with_point = ["2606.19379", "2405.12250", "such as 0.8", "wie 0.8", "ersion 0.2", "ersion 1.6"];
                 let plain = |text: &str| with_point.iter().fold(text.to_string(), |text, id| text.replace(id, ""));
-                let (wanted, found) = (numbers(&plain(&text), '.'), numbers(&plain(&translated), language.decimal()));
-                assert_eq!(found, wanted, "{place}: {translated}");
+                let (expected, found) = (numbers(&plain(&text), '.'), numbers(&plain(&translated), language.decimal()));
+                assert_eq!(found, expected, "{place}: {translated}");
                 checked += found.len();
             }
         }

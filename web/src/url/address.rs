@@ -13,7 +13,7 @@ use straightedge_api::job::{BackendChoice, Measure, Protocol};
 use crate::comparison::Key;
 use crate::comparison::overlay::Metric;
 use crate::comparison::presets::Preset;
-use crate::continuation::Ask;
+use crate::continuation::ContinuationForm;
 use crate::lesson::Step;
 use crate::state::form::TextChoice;
 use crate::state::frame::Frame;
@@ -112,7 +112,7 @@ pub struct Address {
     /// The comparison.
     pub comparison: Linked,
     /// The continuation.
-    pub ask: Ask,
+    pub continuation: ContinuationForm,
     /// The parts of the page that are shown.
     pub frame: Frame,
     /// The step of the lesson that is open.
@@ -197,7 +197,7 @@ impl Address {
                 "give published: and a corpus, or recorded: and a model",
             ),
             comparison,
-            ask: given.ask(),
+            continuation: given.continuation(),
             frame,
             lesson: given.read("lesson", |step| step.parse().ok(), "give the number of a step, 1 to 9"),
             is_projected: given.read("projector", is_one, "projector=1 is all there is").is_some(),
@@ -254,7 +254,7 @@ impl Address {
             ("front", compared.front.as_ref().map(Key::value)),
             ("charts", charts_written(&compared.charts)),
         ]);
-        pairs.extend(self.ask.pairs());
+        pairs.extend(self.continuation.pairs());
         pairs.extend([
             ("embed", self.frame.is_embedded.then(|| "1".into())),
             ("hide", listed(&self.frame.hidden)),
@@ -288,7 +288,7 @@ mod tests {
         address
     }
 
-    fn said(address: &Address) -> Vec<(String, String)> {
+    fn pairs_of(address: &Address) -> Vec<(String, String)> {
         address.pairs().into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
     }
 
@@ -309,7 +309,7 @@ mod tests {
             hub: None,
             mirror: Some("http://127.0.0.1:8081".parse().unwrap()),
             tokenizer: Some(HubId::model("a/b").unwrap()),
-            text: Some(TextChoice::Made("puzzles:1".into())),
+            text: Some(TextChoice::Synthetic("puzzles:1".into())),
             eval: Some(TextChoice::Hub("wikitext-2-test".into())),
             protocol,
             backend: BackendChoice::Cpu,
@@ -326,7 +326,7 @@ mod tests {
                 front: Some(Key::Control(Key::Recorded("demo-gpt2".into()).into(), "reinit_model".into())),
                 charts: [Field::R2Lin, Field::PolyGain].into(),
             },
-            ask: Ask {
+            continuation: ContinuationForm {
                 prompt: "The cook".into(),
                 blocks: Some(Linear::Some([0, 2, 3].into())),
                 tokens: "12".into(),
@@ -348,31 +348,31 @@ mod tests {
     #[test]
     fn every_setting_comes_back_from_its_link() {
         let all = full();
-        let names: Vec<_> = said(&all).into_iter().map(|(name, _)| name).collect();
+        let names: Vec<_> = pairs_of(&all).into_iter().map(|(name, _)| name).collect();
         let left_out: Vec<_> = NAMES.iter().filter(|name| !names.contains(&name.to_string())).collect();
         assert_eq!(left_out, [&"hub", &"piece_chars"], "a bundled model and BOS were chosen");
         let protocol = Protocol { bos: false, piece_chars: 512, ..all.protocol.clone() };
         let pieces = Address { protocol, ..all.clone() };
-        assert_eq!(read(&said(&pieces)), pieces);
-        assert_eq!(read(&said(&all)), all);
+        assert_eq!(read(&pairs_of(&pieces)), pieces);
+        assert_eq!(read(&pairs_of(&all)), all);
         let laid = Address { overlay: Some(LinkedOverlay::Recorded("demo-neox".into())), ..all.clone() };
-        assert_eq!(read(&said(&laid)), laid);
+        assert_eq!(read(&pairs_of(&laid)), laid);
         let hub = Address { model: None, hub: Some(HubId::model("a/b@step0").unwrap()), ..all };
-        assert_eq!(read(&said(&hub)), hub);
+        assert_eq!(read(&pairs_of(&hub)), hub);
         for text in [TextChoice::Pasted, TextChoice::File, TextChoice::Hub(WIKITEXT[1].into())] {
             let address = Address { text: Some(text), model: Some(OWN.into()), ..Address::default() };
-            assert_eq!(read(&said(&address)), address);
+            assert_eq!(read(&pairs_of(&address)), address);
         }
     }
 
     #[test]
     fn what_is_as_at_first_is_not_said_and_other_names_are_left_alone() {
-        assert_eq!(said(&Address::opening()), pairs(&[("v", "1"), ("view", "sides")]));
+        assert_eq!(pairs_of(&Address::opening()), pairs(&[("v", "1"), ("view", "sides")]));
         assert!(Address { model: Some(FIRST.into()), ..Address::opening() }.is_opening());
         assert!(!Address::default().is_opening() && !full().is_opening());
         assert_eq!(read(&pairs(&[("x", "1"), ("v", "1")])), Address::opening());
         let one = Address { view: View::Ranks, ..Address::default() };
-        assert_eq!(said(&one), pairs(&[("v", "1"), ("view", "ranks")]));
+        assert_eq!(pairs_of(&one), pairs(&[("v", "1"), ("view", "ranks")]));
         assert!(one.is_first() && !full().is_first());
     }
 
@@ -383,13 +383,13 @@ mod tests {
         assert_eq!(read(&pairs(&[("rows", "5120")])).view, View::Profile);
         let german = read(&pairs(&[("lang", "de")]));
         assert!(german.is_opening() && german.language == Some(Language::German), "a language opens no other view");
-        assert_eq!(read(&said(&german)), german);
-        let profile = said(&Address::default());
+        assert_eq!(read(&pairs_of(&german)), german);
+        let profile = pairs_of(&Address::default());
         assert_eq!(profile, pairs(&[("v", "1"), ("view", "profile")]), "which would open another view unsaid");
         assert_eq!(read(&profile), Address::default());
-        let blocks = Ask { blocks: Some(Linear::Some([1].into())), ..Ask::default() };
-        let sides = Address { ask: blocks, ..Address::opening() };
-        assert_eq!(read(&said(&sides)), sides);
+        let blocks = ContinuationForm { blocks: Some(Linear::Some([1].into())), ..ContinuationForm::default() };
+        let sides = Address { continuation: blocks, ..Address::opening() };
+        assert_eq!(read(&pairs_of(&sides)), sides);
     }
 
     #[test]
@@ -463,11 +463,11 @@ mod tests {
         ];
         for (name, value) in hostile {
             // The other values still apply, except in a link of another version.
-            let beside = if name == "lesson" { ("view", "ranks") } else { ("lesson", "4") };
-            let Read { address, refused } = Address::read(&pairs(&[(name, value), beside]));
+            let valid_pair = if name == "lesson" { ("view", "ranks") } else { ("lesson", "4") };
+            let Read { address, refused } = Address::read(&pairs(&[(name, value), valid_pair]));
             let [refusal] = refused.as_slice() else { panic!("{name}={value:.20}: {refused:?}") };
             assert!(refusal.to_string().len() < 400, "{refusal}");
-            let expected = if name == "v" { Address::default() } else { read(&pairs(&[beside])) };
+            let expected = if name == "v" { Address::default() } else { read(&pairs(&[valid_pair])) };
             assert_eq!(address, expected, "{name}={value:.20}");
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use straightedge_api::job::Blocks;
 
-use crate::continuation::{Ask, Linear};
+use crate::continuation::{ContinuationForm, Linear};
 use crate::text::format::spans;
 
 /// Longest prompt that a link carries: even fully escaped, mail and chats accept the link.
@@ -19,7 +19,7 @@ const NONE: &str = "none";
 /// The parameter names, in order.
 pub const NAMES: [&str; 5] = ["prompt", "linear", "tokens", "temperature", "seed"];
 
-impl Ask {
+impl ContinuationForm {
     /// Every name with its current value; `None` for a default, or for more than a link carries.
     pub fn pairs(&self) -> [(&'static str, Option<String>); 5] {
         let usual = Self::default();
@@ -40,24 +40,25 @@ impl Ask {
     /// # Errors
     /// A hint for an invalid value.
     pub fn with(&self, name: &str, value: &str) -> Result<Self, &'static str> {
-        let mut ask = self.clone();
+        let mut form = self.clone();
         match name {
-            "prompt" if is_carried(value) => ask.prompt = value.into(),
+            "prompt" if is_carried(value) => form.prompt = value.into(),
             "prompt" => return Err("give some words, at most 500 characters of them"),
             "linear" => {
-                ask.blocks = Some(linear(value).ok_or("give all, none, or a list such as 0,3-5 of blocks below 10000")?)
+                form.blocks =
+                    Some(linear(value).ok_or("give all, none, or a list such as 0,3-5 of blocks below 10000")?)
             }
-            "tokens" => ask.tokens = number::<usize>(value).ok_or("give a whole number")?,
-            "temperature" => ask.temperature = number::<f64>(value).ok_or("give a number such as 0.8")?,
-            _ => ask.seed = number::<u64>(value).ok_or("give a whole number")?,
+            "tokens" => form.tokens = number::<usize>(value).ok_or("give a whole number")?,
+            "temperature" => form.temperature = number::<f64>(value).ok_or("give a number such as 0.8")?,
+            _ => form.seed = number::<u64>(value).ok_or("give a whole number")?,
         }
-        ask.continuation().map(|_| ask).map_err(|_| "give 1 to 1000 tokens, and a temperature of 0 to 10")
+        form.continuation().map(|_| form).map_err(|_| "give 1 to 1000 tokens, and a temperature of 0 to 10")
     }
 
     /// A copy limited to what a link can carry; values out of range become defaults.
     pub fn linkable(&self) -> Self {
-        let said = self.pairs().into_iter().filter_map(|(name, value)| Some((name, value?)));
-        said.fold(Self::default(), |linked, (name, value)| linked.with(name, &value).unwrap_or(linked))
+        let pairs = self.pairs().into_iter().filter_map(|(name, value)| Some((name, value?)));
+        pairs.fold(Self::default(), |linked, (name, value)| linked.with(name, &value).unwrap_or(linked))
     }
 
     /// Whether the prompt is longer than a link carries.
@@ -99,46 +100,49 @@ fn written(linear: &Linear) -> String {
 mod tests {
     use super::*;
 
-    fn said(ask: &Ask) -> Vec<(&'static str, String)> {
-        ask.pairs().into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    fn pairs_of(form: &ContinuationForm) -> Vec<(&'static str, String)> {
+        form.pairs().into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     #[test]
     fn every_choice_comes_back_and_blocks_in_a_row_are_told_by_their_ends() {
-        let ask = Ask {
+        let form = ContinuationForm {
             prompt: " The cook,\nwho lived & “wrote” 100%".into(),
             blocks: Some(Linear::Some([0, 3, 4, 5, 9].into())),
             tokens: " 12 ".into(),
             temperature: "0,80".into(),
             seed: "18446744073709551615".into(),
         };
-        let values: Vec<_> = said(&ask).into_iter().map(|(_, value)| value).collect();
-        assert_eq!(values, [ask.prompt.as_str(), "0,3-5,9", "12", "0.8", "18446744073709551615"]);
-        let back = ask.linkable();
-        assert_eq!((said(&back), &back.prompt, &back.blocks), (said(&ask), &ask.prompt, &ask.blocks));
+        let values: Vec<_> = pairs_of(&form).into_iter().map(|(_, value)| value).collect();
+        assert_eq!(values, [form.prompt.as_str(), "0,3-5,9", "12", "0.8", "18446744073709551615"]);
+        let back = form.linkable();
+        assert_eq!((pairs_of(&back), &back.prompt, &back.blocks), (pairs_of(&form), &form.prompt, &form.blocks));
         for blocks in [Linear::All, Linear::Some(BTreeSet::new())] {
-            let ask = Ask { blocks: Some(blocks), ..Ask::default() };
-            assert_eq!((ask.linkable(), said(&ask).len()), (ask.clone(), 1));
+            let form = ContinuationForm { blocks: Some(blocks), ..ContinuationForm::default() };
+            assert_eq!((form.linkable(), pairs_of(&form).len()), (form.clone(), 1));
         }
-        assert_eq!((Ask::default().linkable(), said(&Ask::default())), (Ask::default(), Vec::new()));
+        assert_eq!(
+            (ContinuationForm::default().linkable(), pairs_of(&ContinuationForm::default())),
+            (ContinuationForm::default(), Vec::new())
+        );
     }
 
     #[test]
     fn what_a_link_cannot_carry_is_left_as_it_is_at_first() {
         let prompt = "ä".repeat(MOST_CHARACTERS);
-        let longest = Ask { prompt: prompt.clone(), ..Ask::default() };
+        let longest = ContinuationForm { prompt: prompt.clone(), ..ContinuationForm::default() };
         assert!(longest.linkable() == longest && !longest.is_too_long_for_a_link());
-        let longer = Ask { prompt: prompt + "ä", tokens: "7".into(), ..Ask::default() };
+        let longer = ContinuationForm { prompt: prompt + "ä", tokens: "7".into(), ..ContinuationForm::default() };
         assert!(longer.is_too_long_for_a_link());
-        assert_eq!(longer.linkable(), Ask { tokens: "7".into(), ..Ask::default() });
-        let typed = Ask {
+        assert_eq!(longer.linkable(), ContinuationForm { tokens: "7".into(), ..ContinuationForm::default() });
+        let typed = ContinuationForm {
             prompt: "a\u{0}".into(),
             tokens: "5000".into(),
             temperature: "NaN".into(),
             seed: "-1".into(),
-            ..Ask::default()
+            ..ContinuationForm::default()
         };
-        assert_eq!(typed.linkable(), Ask::default());
+        assert_eq!(typed.linkable(), ContinuationForm::default());
     }
 
     #[test]
@@ -160,7 +164,7 @@ mod tests {
             ("seed", "18446744073709551616"),
         ];
         for (name, value) in hostile {
-            assert!(Ask::default().with(name, value).is_err(), "{name}={value}");
+            assert!(ContinuationForm::default().with(name, value).is_err(), "{name}={value}");
         }
     }
 }

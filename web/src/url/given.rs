@@ -7,7 +7,7 @@ use straightedge_api::error::{Error, Result};
 use straightedge_api::job::{Measure, Protocol};
 
 use super::continuation;
-use crate::continuation::Ask;
+use crate::continuation::ContinuationForm;
 
 /// Most characters of a value that an error repeats.
 pub(super) const SHOWN: usize = 60;
@@ -106,12 +106,12 @@ impl<'a> Given<'a> {
         measures
     }
 
-    pub(super) fn ask(&self) -> Ask {
+    pub(super) fn continuation(&self) -> ContinuationForm {
         let given = continuation::NAMES.into_iter().filter_map(|name| Some((name, self.value(name)?)));
-        given.fold(Ask::default(), |ask, (name, value)| {
-            ask.with(name, value).unwrap_or_else(|hint| {
+        given.fold(ContinuationForm::default(), |form, (name, value)| {
+            form.with(name, value).unwrap_or_else(|hint| {
                 self.refuse(refused(name, value, hint));
-                ask
+                form
             })
         })
     }

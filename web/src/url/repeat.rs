@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use straightedge_api::bundled::{Bundled, MADE_TEXTS};
+use straightedge_api::bundled::{Bundled, SYNTHETIC_TEXTS};
 use straightedge_api::error::Result;
 use straightedge_api::hub::id::HubId;
 use straightedge_api::job::{BackendChoice, Job, Measure, Protocol};
@@ -21,7 +21,7 @@ pub fn measures_of(report: &Report) -> BTreeSet<Measure> {
 }
 
 /// Restores what the form has no field for: a subset of blocks, ranks, training steps, seed and checkpoint.
-pub fn order_again(job: &mut Job, report: &Report) {
+pub fn copy_settings(job: &mut Job, report: &Report) {
     let Ordered { blocks, ranks, training, .. } = report.ordered.clone().unwrap_or_else(|| guessed(report));
     *job = Job { checkpoint: report.model.checkpoint.clone(), blocks, ranks, training, ..job.clone() };
     job.protocol.seed = report.protocol.seed;
@@ -130,8 +130,8 @@ impl Form {
         let bundled = index.iter().find(|bundled| text_source(bundled, 0).0 == id && !id.contains(':'));
         self.text = if let Some(bundled) = bundled {
             TextChoice::Bundled(bundled.name.clone())
-        } else if MADE_TEXTS.contains(&id) {
-            TextChoice::Made(id.into())
+        } else if SYNTHETIC_TEXTS.contains(&id) {
+            TextChoice::Synthetic(id.into())
         } else if WIKITEXT.contains(&id) {
             TextChoice::Hub(id.into())
         } else if self.local_text.as_deref() == Some(id) {
@@ -217,7 +217,7 @@ mod tests {
         form.repeat(&then, &index()).unwrap();
         form.measures = measures_of(&then);
         let mut job = form.order(1, &index()).unwrap().job;
-        order_again(&mut job, &then);
+        copy_settings(&mut job, &then);
         assert_eq!((Ordered::of(&job), job.protocol.seed), (then.ordered.clone().unwrap(), 9));
         assert_eq!(job.checkpoint, then.model.checkpoint);
     }
@@ -236,7 +236,9 @@ mod tests {
         let window = then.protocol.seq_len;
         assert!(is(&|form| form.rows = (then.protocol.rows + window - 1).to_string()), "no further window");
         assert!(!is(&|form| form.rows = (then.protocol.rows + window).to_string()));
-        assert!(!is(&|form| form.folds = "4".into()) && !is(&|form| form.text = TextChoice::Made("tales:1".into())));
+        assert!(
+            !is(&|form| form.folds = "4".into()) && !is(&|form| form.text = TextChoice::Synthetic("tales:1".into()))
+        );
         assert!(!is(&|form| form.rows = "many".into()));
     }
 
@@ -247,7 +249,7 @@ mod tests {
         then.ordered = Some(Ordered { eval: Some(of("tales:1")), ..Ordered::default() });
         let mut form = Form::default();
         form.repeat(&then, &index()).unwrap();
-        assert_eq!(form.eval, Some(TextChoice::Made("tales:1".into())));
+        assert_eq!(form.eval, Some(TextChoice::Synthetic("tales:1".into())));
         assert!(form.repeats(&then, &index()) && !Form { eval: None, ..form.clone() }.repeats(&then, &index()));
         for own in ["notes.txt", ":pasted", "../x"] {
             then.ordered = Some(Ordered { eval: Some(of(own)), ..Ordered::default() });
@@ -261,7 +263,7 @@ mod tests {
         then.ordered = None;
         let again = |report: &Report| {
             let mut job = Job::new("m", "t");
-            order_again(&mut job, report);
+            copy_settings(&mut job, report);
             job.blocks
         };
         assert_eq!(measures_of(&then), measured(&then));
@@ -292,8 +294,8 @@ mod tests {
         let mut form = Form::default();
         form.choose_bundled(&index()[0]);
         assert_eq!(form.foreign_text(&index()), None);
-        form.text = TextChoice::Made("tales:1".into());
-        assert_eq!(form.foreign_text(&index()), Some(TextChoice::Made("tales:1".into())));
+        form.text = TextChoice::Synthetic("tales:1".into());
+        assert_eq!(form.foreign_text(&index()), Some(TextChoice::Synthetic("tales:1".into())));
         let protocol = Protocol { rows: 640, folds: 4, ..Protocol::default() };
         let address = Address { protocol, measures: BTreeSet::from([Measure::Swap]), ..Address::default() };
         form.follow(&address);

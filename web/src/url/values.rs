@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use straightedge_api::bundled::MADE_TEXTS;
+use straightedge_api::bundled::SYNTHETIC_TEXTS;
 use straightedge_api::fields::Field;
 use straightedge_api::hub::id::HubId;
 use straightedge_api::job::Protocol;
@@ -20,7 +20,7 @@ pub(super) fn text(value: &str) -> Option<TextChoice> {
     Some(match value {
         PASTED => TextChoice::Pasted,
         FILE => TextChoice::File,
-        made if MADE_TEXTS.contains(&made) => TextChoice::Made(made.into()),
+        synthetic if SYNTHETIC_TEXTS.contains(&synthetic) => TextChoice::Synthetic(synthetic.into()),
         hub if WIKITEXT.contains(&hub) => TextChoice::Hub(hub.into()),
         bundled => TextChoice::Bundled(Some(bundled).filter(|name| is_plain(name) && !name.contains(':'))?.into()),
     })
@@ -28,7 +28,7 @@ pub(super) fn text(value: &str) -> Option<TextChoice> {
 
 /// A text that perplexity can be measured on.
 pub(super) fn eval(value: &str) -> Option<TextChoice> {
-    text(value).filter(|text| matches!(text, TextChoice::Made(_) | TextChoice::Hub(_)))
+    text(value).filter(|text| matches!(text, TextChoice::Synthetic(_) | TextChoice::Hub(_)))
 }
 
 /// The name of a bundled model or of one on the hub.
@@ -77,7 +77,7 @@ pub(super) fn written(text: &TextChoice) -> String {
     match text {
         TextChoice::Pasted => PASTED.into(),
         TextChoice::File => FILE.into(),
-        TextChoice::Made(name) | TextChoice::Hub(name) | TextChoice::Bundled(name) => name.clone(),
+        TextChoice::Synthetic(name) | TextChoice::Hub(name) | TextChoice::Bundled(name) => name.clone(),
     }
 }
 

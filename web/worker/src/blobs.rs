@@ -108,7 +108,7 @@ impl Store for Blobs {
         async { Ok(()) }.boxed_local()
     }
 
-    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+    fn load_repo<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
         let repo = self.repos.borrow().get(id).cloned();
         async move { Ok(repo) }.boxed_local()
     }
@@ -120,7 +120,7 @@ impl Store for Blobs {
         async { found }.boxed_local()
     }
 
-    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+    fn save_repo<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
         self.repos.borrow_mut().insert(id.clone(), repo.clone());
         async { Ok(()) }.boxed_local()
     }

@@ -22,7 +22,7 @@ const MOST: u32 = 7;
 /// Narrower models finish before a helper has started.
 const LEAST_WIDTH: usize = 256;
 /// Most bytes of memory that all workers of a page may take.
-const ROOM: u64 = 1_500_000_000;
+const MOST_MEMORY: u64 = 1_500_000_000;
 /// Share of a device's memory for the page.
 const SHARE: f64 = 0.25;
 
@@ -30,9 +30,9 @@ const SHARE: f64 = 0.25;
 pub fn workers(cores: u32) -> Workers {
     // In GiB, if the browser reports it.
     let memory = Reflect::get(&scope().navigator(), &"deviceMemory".into()).ok().and_then(|memory| memory.as_f64());
-    let room = memory.map_or(ROOM, |memory| ROOM.min((memory * SHARE * f64::from(1 << 30)) as u64));
+    let limit = memory.map_or(MOST_MEMORY, |memory| MOST_MEMORY.min((memory * SHARE * f64::from(1 << 30)) as u64));
     let worker = |_| Rc::new(Helper::default()) as Rc<dyn Worker>;
-    let limits = Limits { memory: room, hidden_size: LEAST_WIDTH };
+    let limits = Limits { memory: limit, hidden_size: LEAST_WIDTH };
     Workers::new((1..cores.min(MOST + 1)).map(worker).collect(), limits)
 }
 
@@ -93,7 +93,7 @@ struct State {
     /// Requests from before it was ready.
     waiting: Vec<(Array, Array)>,
     /// Senders of the pending answers, in order.
-    asked: VecDeque<oneshot::Sender<Message>>,
+    pending: VecDeque<oneshot::Sender<Message>>,
     bytes: u64,
 }
 
@@ -102,7 +102,7 @@ impl Worker for Helper {
         let (sender, answer) = oneshot::channel();
         if self.start() {
             let mut state = self.0.borrow_mut();
-            state.asked.push_back(sender);
+            state.pending.push_back(sender);
             state.waiting.push(written(request));
             send_waiting(&mut state);
         }
@@ -166,9 +166,9 @@ fn receive(state: &RefCell<State>, message: &MessageEvent) {
         return send_waiting(&mut state);
     };
     state.bytes = state.bytes.max(answer.get(3).as_f64().unwrap_or_default() as u64);
-    if let Some(asked) = state.asked.pop_front() {
+    if let Some(sender) = state.pending.pop_front() {
         // The receiver may have been dropped.
-        let _ = asked.send(read(&answer));
+        let _ = sender.send(read(&answer));
     }
 }
 

@@ -15,8 +15,8 @@ mod remote;
 mod storage;
 mod sweep_files;
 mod tuning;
-mod turn;
 mod work;
+mod yielding;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -36,19 +36,19 @@ use wasm_bindgen_futures::spawn_local;
 use web_sys::{Blob, MessageEvent};
 
 use post::{post, scope};
-use turn::attentive;
 use work::WorkerContext;
+use yielding::run_yielding;
 
 /// The running tasks, which a request can abort: at most one measurement or continuation, and one preview.
 struct Tasks {
     measurement: Task,
     preview: Task,
     /// Requests about the browser's storage.
-    shelf: UnboundedSender<Deletion>,
+    deletions: UnboundedSender<Deletion>,
     /// Number of cores the browser reports to the page.
     cores: Rc<Cell<u32>>,
     /// Maps of the latest measurement.
-    kept: Rc<RefCell<MapCache>>,
+    map_cache: Rc<RefCell<MapCache>>,
 }
 
 /// A task with its number.
@@ -63,20 +63,20 @@ fn main() {
         let why = || Error::Engine { why: panic.to_string() };
         post(&Reply::Crashed(tokenizer_panic().unwrap_or_else(why)));
     }));
-    let (shelf, asked) = unbounded();
-    let desk = Tasks {
+    let (deletions, requested_deletions) = unbounded();
+    let tasks = Tasks {
         measurement: Task::default(),
         preview: Task::default(),
-        shelf,
+        deletions,
         cores: Rc::default(),
-        kept: Rc::default(),
+        map_cache: Rc::default(),
     };
-    spawn_local(answer_for_storage(asked));
+    spawn_local(answer_storage_requests(requested_deletions));
     let listen = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
         let parts = js_sys::Array::from(&message.data());
         let json = parts.shift().as_string().unwrap_or_default();
         match serde_json::from_str(&json) {
-            Ok(request) => desk.obey(request, parts.iter().map(JsCast::unchecked_into).collect()),
+            Ok(request) => tasks.handle(request, parts.iter().map(JsCast::unchecked_into).collect()),
             Err(why) => {
                 post(&Reply::Crashed(Error::Engine { why: format!("page and engine do not match ({why})") }));
             }
@@ -85,45 +85,45 @@ fn main() {
     scope().set_onmessage(Some(listen.into_js_value().unchecked_ref()));
     spawn_local(async {
         alive::hold().await;
-        tell_unfinished().await;
+        post_unfinished().await;
         post(&Reply::Ready);
     });
     spawn_local(async { post(&Reply::Device(probe::device().await)) });
 }
 
 /// Handles one request after the other, so that the last answer includes the last deletion.
-async fn answer_for_storage(mut asked: UnboundedReceiver<Deletion>) {
-    while let Some(deletion) = asked.next().await {
-        post(&Reply::Storage(storage::shelf(deletion).await));
+async fn answer_storage_requests(mut deletions: UnboundedReceiver<Deletion>) {
+    while let Some(deletion) = deletions.next().await {
+        post(&Reply::Storage(storage::report_after(deletion).await));
     }
 }
 
-async fn tell_unfinished() {
+async fn post_unfinished() {
     post(&Reply::Unfinished(sweep_files::unfinished().await));
 }
 
 impl Tasks {
-    fn means(&self) -> WorkerContext {
-        WorkerContext { cores: self.cores.get(), kept: self.kept.clone() }
+    fn context(&self) -> WorkerContext {
+        WorkerContext { cores: self.cores.get(), map_cache: self.map_cache.clone() }
     }
 
-    fn obey(&self, request: Request, handles: Vec<Blob>) {
+    fn handle(&self, request: Request, handles: Vec<Blob>) {
         match request {
             Request::Measure(order) => {
                 drop_task(&self.preview);
-                start(&self.measurement, order.run, work::measure(*order, handles, self.means()));
+                start(&self.measurement, order.run, work::measure(*order, handles, self.context()));
             }
             Request::Resume { run, result } => {
                 drop_task(&self.preview);
-                let means = self.means();
-                start(&self.measurement, run, async move { work::resume(run, &result, handles, means).await });
+                let context = self.context();
+                start(&self.measurement, run, async move { work::resume(run, &result, handles, context).await });
             }
-            Request::Continue { order, asked } => {
+            Request::Continue { order, settings } => {
                 drop_task(&self.preview);
-                start(&self.measurement, order.run, work::go_on(*order, *asked, handles, self.means()));
+                start(&self.measurement, order.run, work::continue_prompt(*order, *settings, handles, self.context()));
             }
             Request::Cores { cores } => self.cores.set(cores),
-            Request::Preview(order) => start(&self.preview, order.run, preview::carry_out(*order, handles)),
+            Request::Preview(order) => start(&self.preview, order.run, preview::run(*order, handles)),
             Request::Cancel { run } => {
                 for task in [&self.measurement, &self.preview] {
                     if task.borrow().as_ref().is_some_and(|(current, _)| *current == run) {
@@ -133,22 +133,22 @@ impl Tasks {
             }
             Request::Forget => spawn_local(async {
                 sweep_files::forget().await;
-                tell_unfinished().await;
+                post_unfinished().await;
             }),
             // The receiver lives as long as this worker.
-            Request::Storage(deletion) => drop(self.shelf.unbounded_send(deletion)),
+            Request::Storage(deletion) => drop(self.deletions.unbounded_send(deletion)),
         }
     }
 }
 
 fn start(task: &Task, run: u32, work: impl Future<Output = ()> + 'static) {
-    let (work, handle) = abortable(attentive(work));
+    let (work, handle) = abortable(run_yielding(work));
     drop_task(task);
     *task.borrow_mut() = Some((run, handle));
     spawn_local(async move {
         // An aborted task ends like any other: everything it held has been dropped.
         let _ = work.await;
-        tell_unfinished().await;
+        post_unfinished().await;
         post(&Reply::Ended { run, memory: memory() });
     });
 }

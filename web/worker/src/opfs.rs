@@ -182,10 +182,10 @@ impl Opfs {
     async fn bytes(&self, key: &FileKey, range: Range<u64>) -> Result<Vec<u8>> {
         let kept = self.kept(key).await?;
         close(&kept);
-        let (wanted, mut bytes) = (range.end.saturating_sub(range.start), Vec::new());
-        let has_room = usize::try_from(wanted).is_ok_and(|len| bytes.try_reserve_exact(len).is_ok());
-        if !has_room {
-            return Err(Error::NoRoom { what: format!("{}: {wanted} bytes", key.path) });
+        let (len, mut bytes) = (range.end.saturating_sub(range.start), Vec::new());
+        let is_reserved = usize::try_from(len).is_ok_and(|len| bytes.try_reserve_exact(len).is_ok());
+        if !is_reserved {
+            return Err(Error::NoRoom { what: format!("{}: {len} bytes", key.path) });
         }
         while range.start + (bytes.len() as u64) < range.end {
             let at = range.start + bytes.len() as u64;
@@ -274,7 +274,7 @@ impl Store for Opfs {
         .boxed_local()
     }
 
-    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+    fn load_repo<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
         async move {
             let json = self.ids.read(&id_name(id)).await;
             // What does not parse is of an earlier version, and the hub can be asked again.
@@ -291,7 +291,7 @@ impl Store for Opfs {
                 if let Entry::File(name, _) = entry
                     && let Ok(known) = HubId::model(&shown(&name))
                     && known.is_sibling(id)
-                    && let Ok(Some(repo)) = self.recall(&known).await
+                    && let Ok(Some(repo)) = self.load_repo(&known).await
                 {
                     found.push((known.revision_or_main().to_owned(), repo));
                 }
@@ -301,7 +301,7 @@ impl Store for Opfs {
         .boxed_local()
     }
 
-    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+    fn save_repo<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
         async move {
             let json = serde_json::to_vec(repo).unwrap_or_default();
             let (_, writer) = self.ids.create(&id_name(id)).await?;

@@ -3,7 +3,7 @@
 use futures::future::LocalBoxFuture;
 use js_sys::{ArrayBuffer, Function, Object, Reflect, Uint8Array, WebAssembly};
 use straightedge::hub::text::Table;
-use straightedge_web::browser::fetch::{patience, reason};
+use straightedge_web::browser::fetch::{reason, timeout};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{RequestInit, Response};
@@ -32,7 +32,7 @@ async fn module() -> Result<Vec<u8>, JsValue> {
     let integrity = Reflect::get(&scope(), &"tableIntegrity".into())?.as_string().unwrap_or_default();
     let how = RequestInit::new();
     how.set_integrity(&integrity);
-    how.set_signal(Some(&patience()));
+    how.set_signal(Some(&timeout()));
     let response: Response = JsFuture::from(scope().fetch_with_str_and_init(MODULE, &how)).await?.unchecked_into();
     let bytes: ArrayBuffer = JsFuture::from(response.array_buffer()?).await?.unchecked_into();
     Ok(Uint8Array::new(&bytes).to_vec())

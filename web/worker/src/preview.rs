@@ -14,23 +14,23 @@ use super::post::post;
 use super::{remote, work};
 
 /// Computes what an order would amount to, and reports it piece by piece.
-pub(super) async fn carry_out(order: Order, handles: Vec<Blob>) {
+pub(super) async fn run(order: Order, handles: Vec<Blob>) {
     let run = order.run;
-    let listener: Listener = Rc::new(move |event| post(&Reply::Looking { run, event }));
+    let listener: Listener = Rc::new(move |event| post(&Reply::Previewing { run, event }));
     if let Work::Model { model: ModelSource::Hub { id, endpoint }, .. } = &order.work {
         let found = remote::preflight(id, endpoint.clone(), &order.job, &listener).await;
-        let goes_on = found.as_ref().is_ok_and(|found| found.architecture.is_some());
+        let has_model = found.as_ref().is_ok_and(|found| found.architecture.is_some());
         post(&Reply::Preflight { run, found });
-        if !goes_on {
+        if !has_model {
             return;
         }
     }
-    let Some(found) = look_at_text(order, handles, &listener).await else { return };
+    let Some(found) = text_size(order, handles, &listener).await else { return };
     post(&Reply::CorpusSize { run, found });
 }
 
 /// `None` if there is no text yet, or if it would have to be fetched first.
-async fn look_at_text(order: Order, handles: Vec<Blob>, listener: &Listener) -> Option<Result<CorpusSize>> {
+async fn text_size(order: Order, handles: Vec<Blob>, listener: &Listener) -> Option<Result<CorpusSize>> {
     let Order { mut job, work, .. } = order;
     match work {
         Work::Rows => {

@@ -36,7 +36,7 @@ pub(super) async fn open(id: &HubId, endpoint: Endpoint, listener: &Listener) ->
 
 /// The cost of a model.
 pub(super) async fn preflight(id: &HubId, endpoint: Endpoint, job: &Job, listener: &Listener) -> Result<Preflight> {
-    open(id, endpoint, listener).await?.preflight(job, &room(job).await).await
+    open(id, endpoint, listener).await?.preflight(job, &capacity(job).await).await
 }
 
 /// A text by its name in reports.
@@ -74,14 +74,14 @@ async fn hub(endpoint: Endpoint, listener: &Listener) -> Hub {
 }
 
 /// The capacity of this browser.
-async fn room(job: &Job) -> Capacity {
-    let room = Capacity { storage: storage::room().await, ..Capacity::default() };
+async fn capacity(job: &Job) -> Capacity {
+    let capacity = Capacity { storage: storage::free_bytes().await, ..Capacity::default() };
     let gpu = if job.backend == BackendChoice::Cpu { None } else { straightedge::backend::gpu::probe().await.ok() };
     match gpu.filter(|found| job.backend == BackendChoice::Gpu || !found.is_software) {
         Some(found) => {
             let limit = |name: &str| found.info.limits.get(name).copied();
-            Capacity { buffer: limit("maxBufferSize"), binding: limit("maxStorageBufferBindingSize"), ..room }
+            Capacity { buffer: limit("maxBufferSize"), binding: limit("maxStorageBufferBindingSize"), ..capacity }
         }
-        None => room,
+        None => capacity,
     }
 }

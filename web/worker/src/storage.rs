@@ -11,7 +11,7 @@ use super::disk::manager;
 use super::opfs::Opfs;
 
 /// Carries out a deletion and reports what is left.
-pub(super) async fn shelf(deletion: Deletion) -> StorageReport {
+pub(super) async fn report_after(deletion: Deletion) -> StorageReport {
     let (usage, quota) = estimate().await.unwrap_or_default();
     let empty = StorageReport { usage, quota, ..StorageReport::default() };
     match stored(deletion).await {
@@ -25,7 +25,7 @@ pub(super) async fn shelf(deletion: Deletion) -> StorageReport {
 }
 
 /// Bytes that can still be stored; `None` if the browser does not report it.
-pub(super) async fn room() -> Option<u64> {
+pub(super) async fn free_bytes() -> Option<u64> {
     match estimate().await? {
         (Some(usage), Some(quota)) => Some(quota.saturating_sub(usage)),
         _ => None,
@@ -53,6 +53,6 @@ async fn estimate() -> Option<(Option<u64>, Option<u64>)> {
 async fn is_persistent() -> bool {
     let Some(manager) = manager() else { return false };
     let has = Reflect::has(&manager, &"persisted".into()).unwrap_or(false);
-    let Some(asked) = manager.persisted().ok().filter(|_| has) else { return false };
-    JsFuture::from(asked).await.is_ok_and(|answer| answer.is_truthy())
+    let Some(persisted) = manager.persisted().ok().filter(|_| has) else { return false };
+    JsFuture::from(persisted).await.is_ok_and(|answer| answer.is_truthy())
 }

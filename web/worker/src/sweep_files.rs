@@ -108,7 +108,7 @@ impl States {
     }
 
     /// States of the unfinished measurement whose result has the key `result`, with its order.
-    pub(super) async fn take_up(result: &str) -> Option<(Order, Rc<dyn Resume>)> {
+    pub(super) async fn resume(result: &str) -> Option<(Order, Rc<dyn Resume>)> {
         let _opening = OPENING.lock().await;
         let folder = folder(SWEEP).await.ok()?;
         let states = Self::of(&folder).await?;

@@ -10,18 +10,18 @@ const HOME: &str = "straightedge";
 const FILE: &str = "tuning.txt";
 
 /// Passes the browser's device name to the engine, and the results of earlier visits if this browser stores any.
-pub(super) async fn recall() {
+pub(super) async fn load() {
     autotune::name_device(probe::vendor_and_architecture().await);
     if let Ok(home) = home().await
         && let Some(text) = home.read(FILE).await
     {
-        autotune::recall(&text);
+        autotune::load(&text);
     }
 }
 
 /// Saves the results since. Where nothing can be stored, the next visit tunes again.
-pub(super) async fn keep() {
-    if let Some(text) = autotune::to_keep() {
+pub(super) async fn save() {
+    if let Some(text) = autotune::to_save() {
         let _ = write(text.as_bytes()).await;
     }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use futures::{Stream, StreamExt};
-use straightedge::corpus::synthetic::Made;
+use straightedge::corpus::synthetic::SyntheticText;
 use straightedge::run::{
     self, BorrowedTokenizer, Events, Inputs, MapCache, MapSource, Resume, RowsInputs, Text, fit, measure_inputs,
 };
@@ -22,7 +22,7 @@ use web_sys::Blob;
 use super::files::BlobFiles;
 use super::post::post;
 use super::sweep_files::{RowFile, States};
-use super::turn::Turn;
+use super::yielding::BrowserYield;
 use super::{probe, remote, tuning};
 
 /// Resources shared by all orders.
@@ -30,45 +30,45 @@ pub(super) struct WorkerContext {
     /// Number of cores.
     pub(super) cores: u32,
     /// Maps that earlier measurements saved for continuations.
-    pub(super) kept: Rc<RefCell<MapCache>>,
+    pub(super) map_cache: Rc<RefCell<MapCache>>,
 }
 
 /// Measures, and saves the maps.
-pub(super) async fn measure(order: Order, handles: Vec<Blob>, means: WorkerContext) {
+pub(super) async fn measure(order: Order, handles: Vec<Blob>, context: WorkerContext) {
     let run = order.run;
     let resume = States::begin(&order).await;
-    let events = prepare_measurement(order, handles, &means, resume, &listener(run)).await;
-    tell(run, events, &means).await;
+    let events = prepare_measurement(order, handles, &context, resume, &listener(run)).await;
+    post_events(run, events, &context).await;
 }
 
 /// Resumes the unfinished measurement.
-pub(super) async fn resume(run: u32, result: &str, handles: Vec<Blob>, means: WorkerContext) {
-    let events = match States::take_up(result).await {
-        Some((order, resume)) => prepare_measurement(order, handles, &means, Some(resume), &listener(run)).await,
+pub(super) async fn resume(run: u32, result: &str, handles: Vec<Blob>, context: WorkerContext) {
+    let events = match States::resume(result).await {
+        Some((order, resume)) => prepare_measurement(order, handles, &context, Some(resume), &listener(run)).await,
         None => Err(Error::UnreadableFile {
             file: "the unfinished measurement in this browser".into(),
             why: "it was completed or deleted, or another page is using it".into(),
         }),
     };
-    tell(run, events, &means).await;
+    post_events(run, events, &context).await;
 }
 
 /// Continues a prompt with a model and with its linear blocks.
-pub(super) async fn go_on(order: Order, asked: Continuation, handles: Vec<Blob>, means: WorkerContext) {
+pub(super) async fn continue_prompt(order: Order, settings: Continuation, handles: Vec<Blob>, context: WorkerContext) {
     let run = order.run;
-    let events = prepare_continuation(order, asked, handles, &means, &listener(run)).await;
-    tell(run, events, &means).await;
+    let events = prepare_continuation(order, settings, handles, &context, &listener(run)).await;
+    post_events(run, events, &context).await;
 }
 
 fn listener(run: u32) -> Listener {
     Rc::new(move |event| post(&Reply::Event { run, event }))
 }
 
-async fn tell(run: u32, events: Result<Events>, means: &WorkerContext) {
+async fn post_events(run: u32, events: Result<Events>, context: &WorkerContext) {
     match events {
         Ok(events) => {
-            tuning::recall().await;
-            pass_on(run, events, &means.kept).await;
+            tuning::load().await;
+            pass_on(run, events, &context.map_cache).await;
         }
         Err(error) => post(&Reply::Event { run, event: Event::Failed(error) }),
     }
@@ -77,7 +77,7 @@ async fn tell(run: u32, events: Result<Events>, means: &WorkerContext) {
 async fn prepare_measurement(
     order: Order,
     handles: Vec<Blob>,
-    means: &WorkerContext,
+    context: &WorkerContext,
     resume: Option<Rc<dyn Resume>>,
     listener: &Listener,
 ) -> Result<Events> {
@@ -90,14 +90,14 @@ async fn prepare_measurement(
         Work::Model { model, tokenizer, text, eval, feed } => {
             let (files, handles) = files(model, handles, listener).await?;
             let files = with_tokenizer(files, tokenizer, &mut job, listener).await?;
-            let feed = feeding(feed, listener).await?;
+            let feed = open_feed(feed, listener).await?;
             let text = text_of(&job, text, handles, listener).await?;
             let eval = match eval {
                 Some(eval) => Some((eval.0, text_of(&job, eval.1, Vec::new(), listener).await?)),
                 None => None,
             };
             job.dump_maps = true;
-            let (workers, scratch) = (workers(means.cores), RowFile::open().await);
+            let (workers, scratch) = (workers(context.cores), RowFile::open().await);
             Ok(measure_inputs(job, Inputs { eval, feed, workers, resume, scratch, ..Inputs::new(files, text) }))
         }
     }
@@ -105,9 +105,9 @@ async fn prepare_measurement(
 
 async fn prepare_continuation(
     order: Order,
-    asked: Continuation,
+    settings: Continuation,
     handles: Vec<Blob>,
-    means: &WorkerContext,
+    context: &WorkerContext,
     listener: &Listener,
 ) -> Result<Events> {
     let Order { mut job, work, .. } = order;
@@ -121,8 +121,8 @@ async fn prepare_continuation(
     let (files, handles) = files(model, handles, listener).await?;
     let files = with_tokenizer(files, tokenizer, &mut job, listener).await?;
     let text = text_of(&job, text, handles, listener).await?;
-    let maps = MapSource::Measured { text, workers: workers(means.cores), kept: Some(means.kept.clone()) };
-    Ok(run::continuation(job, asked, files, maps))
+    let maps = MapSource::Measured { text, workers: workers(context.cores), kept: Some(context.map_cache.clone()) };
+    Ok(run::continuation(job, settings, files, maps))
 }
 
 /// The one file of captured rows.
@@ -146,7 +146,7 @@ pub(super) async fn with_tokenizer(
 }
 
 /// The files of the model whose rows are fed through the measured one's networks, with its name.
-async fn feeding(
+async fn open_feed(
     feed: Option<Box<(String, ModelSource)>>,
     listener: &Listener,
 ) -> Result<Option<(String, Rc<dyn Files>)>> {
@@ -177,7 +177,7 @@ pub(super) async fn text_of(job: &Job, text: TextSource, handles: Vec<Blob>, lis
     Ok(Text::Plain(match text {
         TextSource::Pasted { content } => content.into_bytes(),
         TextSource::Bundled { path } => whole(&path, &fetch::blob(&path).await?).await?,
-        TextSource::Made { corpus, rows } => made(&corpus, rows)?,
+        TextSource::Synthetic { corpus, rows } => synthetic(&corpus, rows)?,
         TextSource::Hub { name, endpoint } => remote::text(&name, endpoint, listener).await?,
         TextSource::Handle => match handles.first() {
             Some(blob) => whole(&job.corpus, blob).await?,
@@ -187,13 +187,13 @@ pub(super) async fn text_of(job: &Job, text: TextSource, handles: Vec<Blob>, lis
     }))
 }
 
-fn made(corpus: &str, rows: usize) -> Result<Vec<u8>> {
+fn synthetic(corpus: &str, rows: usize) -> Result<Vec<u8>> {
     let unknown = || Error::InvalidSetting {
         field: "text".into(),
         value: corpus.into(),
         hint: "generated texts are tales, encyclopedia and puzzles, with a seed as in tales:7".into(),
     };
-    Ok(Made::for_measurement(corpus).ok_or_else(unknown)??.text_for_rows(rows).into_bytes())
+    Ok(SyntheticText::for_measurement(corpus).ok_or_else(unknown)??.text_for_rows(rows).into_bytes())
 }
 
 async fn whole(name: &str, blob: &Blob) -> Result<Vec<u8>> {
@@ -201,24 +201,24 @@ async fn whole(name: &str, blob: &Blob) -> Result<Vec<u8>> {
 }
 
 /// Posts events and yields to the browser between them, so that a cancel is received. Maps stay here.
-async fn pass_on(run: u32, events: impl Stream<Item = Event>, kept: &RefCell<MapCache>) {
-    let turn = Turn::new();
+async fn pass_on(run: u32, events: impl Stream<Item = Event>, map_cache: &RefCell<MapCache>) {
+    let yielding = BrowserYield::new();
     let mut events = std::pin::pin!(events);
     while let Some(mut event) = events.next().await {
-        kept.borrow_mut().receive(&event);
+        map_cache.borrow_mut().receive(&event);
         if matches!(event, Event::Map(_)) {
             continue;
         }
         if let Event::Started(header) = &mut event {
             probe::name(&mut header.device).await;
             // A cancel from here on keeps the tuning results.
-            tuning::keep().await;
+            tuning::save().await;
         }
         if matches!(event, Event::Block(_)) {
             // Kernels of second moments are tuned when the first block needs them.
-            tuning::keep().await;
+            tuning::save().await;
         }
         post(&Reply::Event { run, event });
-        turn.give().await;
+        yielding.yield_now().await;
     }
 }

@@ -204,7 +204,8 @@ impl Power {
         for write in &block.writes {
             amplitudes[write.part.mask()] += write.amplitude * directions.place(write.place, feature);
         }
-        let power = |wanted: fn(Mask) -> bool| (1..TOKENS).filter(|m| wanted(*m)).map(|m| amplitudes[m].powi(2)).sum();
+        let power =
+            |includes: fn(Mask) -> bool| (1..TOKENS).filter(|m| includes(*m)).map(|m| amplitudes[m].powi(2)).sum();
         Self { held: power(is_held), whole: power(|_| true) }
     }
 }

@@ -21,8 +21,8 @@ pub(super) fn all() -> Result<Vec<(String, Vec<u8>)>> {
         ("tokenizer.json", tokenizer()?.into_bytes()),
     ];
     let sizes = model.iter().map(|(name, bytes)| (*name, bytes.len())).collect();
-    let beside = [("expected.json", json(&ExpectedFile::new())?), ("text.txt", text::text().into_bytes())];
-    let own = model.into_iter().chain(beside).map(|(name, bytes)| (format!("{NAME}/{name}"), bytes));
+    let additional = [("expected.json", json(&ExpectedFile::new())?), ("text.txt", text::text().into_bytes())];
+    let own = model.into_iter().chain(additional).map(|(name, bytes)| (format!("{NAME}/{name}"), bytes));
     Ok([("index.json".into(), json(&[Bundled::calibration(sizes)])?)].into_iter().chain(own).collect())
 }
 

@@ -215,9 +215,9 @@ fn an_independent_forward_pass_and_fit_agree_with_the_construction() {
 #[test]
 fn the_construction_gives_the_values_it_was_made_for() {
     let expected: Vec<_> = blocks().iter().map(|block| expected(block, &directions())).collect();
-    let assert_near = |what: &str, found: Option<f64>, wanted: Option<f64>| match (found, wanted) {
-        (Some(found), Some(wanted)) => assert_near(what, found, wanted),
-        _ => assert_eq!(found, wanted, "{what}"),
+    let assert_near = |what: &str, found: Option<f64>, expected: Option<f64>| match (found, expected) {
+        (Some(found), Some(expected)) => assert_near(what, found, expected),
+        _ => assert_eq!(found, expected, "{what}"),
     };
     let r2_lin = [Some(1.0), Some(0.75), Some(0.0), None, Some(1.0), Some(4096.0 / (4096.0 + 47.0))];
     let median = [Some(1.0), Some(0.75), Some(0.0), None, Some(1.0), Some(0.0)];

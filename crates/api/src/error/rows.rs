@@ -1,9 +1,9 @@
-//! Errors as they are told of captured rows, which have neither model nor text.
+//! Errors in the words for captured rows, which have neither model nor text.
 
 use super::Error;
 
 impl Error {
-    /// The same where there is no model and no text, but rows that were captured elsewhere.
+    /// The error for captured rows, in which nothing refers to a model or a text.
     #[must_use]
     pub fn of_rows(self) -> Self {
         match self {
@@ -52,11 +52,18 @@ mod tests {
         let few = Error::TooFewWindows { corpus: "r".into(), tokens: 10, windows: 0, seq_len: 32, folds: 5 };
         let narrow = Error::TooFewRows { corpus: "r".into(), train_rows: 128, needed: 129 };
         let broken = |site: &str| Error::NonFiniteActivation { block: 0, site: site.into(), row: 7 };
-        let told = [few, narrow, broken("ffn_in"), broken("ffn_out")].map(|error| error.of_rows().to_string());
-        assert!(told[0].starts_with("r: 10 rows are too few, where 160 are needed for 5 folds"), "{}", told[0]);
-        assert!(told[1].contains("128 rows") && told[1].contains("129"), "{}", told[1]);
-        assert!(told[2].starts_with("tensor x: row 7") && told[3].starts_with("tensor y: row 7"), "{told:?}");
-        for text in told {
+        let sentences = [few, narrow, broken("ffn_in"), broken("ffn_out")].map(|error| error.of_rows().to_string());
+        assert!(
+            sentences[0].starts_with("r: 10 rows are too few, where 160 are needed for 5 folds"),
+            "{}",
+            sentences[0]
+        );
+        assert!(sentences[1].contains("128 rows") && sentences[1].contains("129"), "{}", sentences[1]);
+        assert!(
+            sentences[2].starts_with("tensor x: row 7") && sentences[3].starts_with("tensor y: row 7"),
+            "{sentences:?}"
+        );
+        for text in sentences {
             assert!(!text.contains("text") && !text.contains("weights"), "{text}");
         }
         let window = Error::InvalidSetting {

@@ -64,12 +64,12 @@ impl Field {
 
     /// Definition in sentences, for those who point at its name.
     pub fn hover(self) -> String {
-        let told = match self.line().higher {
+        let direction = match self.line().higher {
             Higher::MoreLinear => " Higher is more linear.",
             Higher::LessLinear => " Lower is more linear.",
             Higher::Neither => "",
         };
-        format!("{}.{told}", self.line().meaning)
+        format!("{}.{direction}", self.line().meaning)
     }
 
     /// Its line in docs/measures.md; `None` where that has a line for all names of its map.

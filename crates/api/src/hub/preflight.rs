@@ -80,14 +80,16 @@ impl Preflight {
     }
 
     /// Adds a problem for every limit exceeded; `row` is the bytes of the longest tensor row, which cannot be split.
-    pub fn compare(&mut self, room: &Capacity, row: u64) {
-        if let Some(limit) = [room.buffer, room.binding].into_iter().flatten().min().filter(|limit| row > *limit) {
+    pub fn compare(&mut self, capacity: &Capacity, row: u64) {
+        if let Some(limit) =
+            [capacity.buffer, capacity.binding].into_iter().flatten().min().filter(|limit| row > *limit)
+        {
             let text =
                 format!("GPU: a row of a weight takes {row} bytes, but the adapter allows {limit}; measure on the CPU");
             self.problem(true, text);
         }
         let device = megabytes(self.device_bytes);
-        match room.memory {
+        match capacity.memory {
             Some(memory) if self.device_bytes > memory => {
                 let text = format!(
                     "memory: the model takes {device}, but {} are available; choose a smaller model",
@@ -101,7 +103,7 @@ impl Preflight {
             }
             _ => {}
         }
-        if let Some(storage) = room.storage.filter(|storage| self.download_bytes > *storage) {
+        if let Some(storage) = capacity.storage.filter(|storage| self.download_bytes > *storage) {
             let text = format!(
                 "storage: the download needs {}, but {} are free; the rest is kept in memory and fetched again next \
                  time, delete what you no longer need",

@@ -143,8 +143,8 @@ pub struct BlockReport {
     /// Recovery by fine-tuning: `linear`, `linear_adam`, `original`, and probes by their names (section 4).
     #[serde(default)]
     pub heal: BTreeMap<String, HealReport>,
-    /// What is random, for each of several seeds, the first of which is that of all other fields: `gain_` with the name
-    /// of a probe, `r2_lin_` with that of a drawn control.
+    /// Results that depend on a seed, one for each seed: `gain_` with the name of a probe, `r2_lin_` with that of a
+    /// drawn control. All other fields are those of the first seed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub seeds: BTreeMap<String, Vec<Option<f64>>>,
 }

@@ -25,8 +25,9 @@ impl Spectrum {
 
     /// The k-th largest eigenvalues of both matrices, for every k of [`Spectrum::places`].
     pub fn new(k: Vec<usize>, covariance: &[f64], correlation: &[f64]) -> Self {
-        let told = |value: &f64| Some(*value).filter(|value| *value > 0.0).map(|value| rounded(value, Self::DIGITS));
-        let [covariance, correlation] = [covariance, correlation].map(|values| values.iter().map(told).collect());
+        let positive =
+            |value: &f64| Some(*value).filter(|value| *value > 0.0).map(|value| rounded(value, Self::DIGITS));
+        let [covariance, correlation] = [covariance, correlation].map(|values| values.iter().map(positive).collect());
         Self { k, covariance, correlation }
     }
 

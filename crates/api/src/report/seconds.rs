@@ -50,8 +50,8 @@ impl Seconds {
         (self.forward - measures).max(self.forward / 10.0)
     }
 
-    /// The time of a measurement plus another one that extends it. Both begin with a fit, of which only the longer one
-    /// counts, as one pass over all blocks; all else adds up.
+    /// The time of a measurement plus another one that extends it. Both include a pass over all blocks for the fit.
+    /// Only the longer of the two passes counts; all other times are added.
     #[must_use]
     pub fn and(&self, more: &Self) -> Self {
         Self {

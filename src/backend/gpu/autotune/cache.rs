@@ -60,7 +60,7 @@ impl Entry {
 struct Cache {
     /// Oldest first.
     entries: Vec<Entry>,
-    /// Whether an entry was added since the last `to_keep`.
+    /// Whether an entry was added since the last `to_save`.
     is_new: bool,
 }
 
@@ -76,8 +76,8 @@ thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
 }
 
-/// Loads the text that an earlier run got from [`to_keep`]. Unreadable text, or text for other shaders, is ignored.
-pub fn recall(text: &[u8]) {
+/// Loads the text that an earlier run got from [`to_save`]. Unreadable text, or text for other shaders, is ignored.
+pub fn load(text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     let Some((of, lines)) = text.split_once('\n') else { return };
     if of != shaders() {
@@ -98,12 +98,12 @@ pub fn snapshot() -> String {
 
 /// Uses the kernels of an earlier run as if they had won in this one, so that a resumed job gives the same digits.
 pub fn adopt(text: &str) {
-    recall(text.as_bytes());
+    load(text.as_bytes());
     CACHE.with_borrow_mut(|cache| cache.entries.iter_mut().for_each(|entry| entry.is_own = true));
 }
 
-/// The text for [`recall`]; `None` if nothing was added since the last call.
-pub fn to_keep() -> Option<String> {
+/// The text for [`load`]; `None` if nothing was added since the last call.
+pub fn to_save() -> Option<String> {
     CACHE.with_borrow_mut(|cache| std::mem::take(&mut cache.is_new).then(|| cache.text()))
 }
 
@@ -151,7 +151,7 @@ mod tests {
     fn program<R: Send + 'static>(text: &str, body: impl FnOnce() -> R + Send + 'static) -> R {
         let text = text.to_owned();
         let run = move || {
-            recall(text.as_bytes());
+            load(text.as_bytes());
             body()
         };
         std::thread::spawn(run).join().expect("a program")
@@ -164,16 +164,16 @@ mod tests {
     #[test]
     fn what_one_program_keeps_the_next_one_goes_by() {
         let text = program("", || {
-            assert_eq!((winner(), to_keep()), (None, None));
+            assert_eq!((winner(), to_save()), (None, None));
             note("product", "slow", 0.5, "gpu, driver 1");
             note("product", "fast", 0.25, "gpu, driver 1");
             note("product", "other", 0.25, "gpu, driver 2");
-            let text = to_keep().expect("something new");
-            assert_eq!(to_keep(), None, "nothing is new");
+            let text = to_save().expect("something new");
+            assert_eq!(to_save(), None, "nothing is new");
             text
         });
         assert_eq!(text.lines().count(), 3, "{text}");
-        assert_eq!(program(&text, || (winner(), to_keep())), (Some("fast".into()), None));
+        assert_eq!(program(&text, || (winner(), to_save())), (Some("fast".into()), None));
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
         let text = program("", || {
             note("product", "fast", 0.04, "gpu, driver 1");
             assert_eq!(winner().as_deref(), Some("fast"), "this program goes by it");
-            to_keep().expect("something new")
+            to_save().expect("something new")
         });
         assert!(text.contains("fast\t4\t1\t"), "{text}");
         assert_eq!(program(&text, winner), None);
@@ -197,11 +197,11 @@ mod tests {
         let compete = || {
             assert_eq!(winner(), None);
             note("product", "fast", 0.04, "gpu, driver 1");
-            to_keep().expect("something new")
+            to_save().expect("something new")
         };
         let other = || {
             note("product", "fast", 0.04, "gpu, driver 2");
-            to_keep().expect("something new")
+            to_save().expect("something new")
         };
         let text = (0..2).fold(program("", other), |text, _| program(&text, compete));
         let text = program(&text, compete);
@@ -214,7 +214,7 @@ mod tests {
     fn a_damaged_note_says_nothing() {
         let text = program("", || {
             note("product", "fast", 0.5, "gpu, driver 1");
-            to_keep().expect("something new")
+            to_save().expect("something new")
         });
         let (shaders, line) = text.split_once('\n').expect("two lines");
         let hostile = [
@@ -230,7 +230,7 @@ mod tests {
         for text in hostile {
             assert_eq!(program(&text, winner), None, "{text}");
         }
-        let beside = format!("{shaders}\n\t\t\t\n1\n{line}");
-        assert_eq!(program(&beside, winner), Some("fast".into()), "one line is not the other");
+        let other_entry = format!("{shaders}\n\t\t\t\n1\n{line}");
+        assert_eq!(program(&other_entry, winner), Some("fast".into()), "one line is not the other");
     }
 }

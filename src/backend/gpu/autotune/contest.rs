@@ -73,7 +73,7 @@ impl Time {
 
 /// Runs a contest of `count` kernels, the first of which is expected to win. If waits are too coarse to distinguish
 /// kernels, only the first one is timed.
-pub(super) async fn hold<T: Timed>(device: &T, count: usize, wait: Latency) -> Result<Outcome> {
+pub(super) async fn run_contest<T: Timed>(device: &T, count: usize, wait: Latency) -> Result<Outcome> {
     let count = if wait.is_coarse() { 1 } else { count };
     for kernel in 0..count {
         // The first run builds the pipelines.
@@ -82,7 +82,7 @@ pub(super) async fn hold<T: Timed>(device: &T, count: usize, wait: Latency) -> R
     let mut field: Vec<usize> = (0..count).collect();
     let (work, totals) = grow(device, &mut field, wait).await?;
     let times = if wait.is_coarse() { coarse(&totals, work, wait) } else { fine(device, &field, work).await? };
-    Ok(judge(&field, &times, work))
+    Ok(choose_winner(&field, &times, work))
 }
 
 /// Grows the work until the fastest kernel has enough, and drops much slower kernels. Returns the work and the time
@@ -116,8 +116,8 @@ impl Work {
         device.ms(kernel, self.size, self.repetitions).await
     }
 
-    /// The same, where a long time counts only if it is repeated: once, it may be a pause of the browser, or of a driver
-    /// that still compiles the kernel.
+    /// Like [`Self::ms`], but a long time is measured again and the shorter one counts: the browser may have paused, or
+    /// the driver may have compiled the kernel.
     async fn steady_ms<T: Timed>(self, device: &T, kernel: usize, wait: Latency) -> Result<f64> {
         let ms = self.ms(device, kernel).await?;
         let is_steady = wait.is_coarse() || ms < wait.ms + ENOUGH_MS;
@@ -158,7 +158,7 @@ async fn fine<T: Timed>(device: &T, field: &[usize], Work { size, repetitions }:
 }
 
 /// The first kernel, unless another one is clearly faster.
-fn judge(field: &[usize], times: &[Time], Work { size, .. }: Work) -> Outcome {
+fn choose_winner(field: &[usize], times: &[Time], Work { size, .. }: Work) -> Outcome {
     let fastest = |others: &mut dyn Iterator<Item = usize>| others.min_by(|a, b| times[*a].ms.total_cmp(&times[*b].ms));
     let best = fastest(&mut (0..field.len())).unwrap_or(0);
     let is_beaten = |by: Time, of: Time| by.ms < MARGIN * of.ms && by.most < of.least;
@@ -223,23 +223,23 @@ mod tests {
             (next >> 40) as f64 / (1 << 24) as f64
         }
 
-        fn took(&self, work: f64) -> f64 {
+        fn duration(&self, work: f64) -> f64 {
             let started = self.now.get();
             let busy = work * (1.0 + self.noise * self.random());
             self.longest.set(self.longest.get().max(busy));
             let done = started + busy + self.latency;
-            let heard = if self.grid > 0.0 { (done / self.grid).ceil() * self.grid } else { done };
-            self.now.set(heard);
-            heard - started
+            let observed = if self.grid > 0.0 { (done / self.grid).ceil() * self.grid } else { done };
+            self.now.set(observed);
+            observed - started
         }
 
         fn wait(&self) -> Latency {
-            Latency::of((0..5).map(|_| self.took(0.0)).collect())
+            Latency::of((0..5).map(|_| self.duration(0.0)).collect())
         }
 
-        fn hold(&self) -> Outcome {
+        fn run_contest(&self) -> Outcome {
             let wait = self.wait();
-            block_on(hold(self, self.kernels.len(), wait)).expect("an outcome")
+            block_on(run_contest(self, self.kernels.len(), wait)).expect("an outcome")
         }
     }
 
@@ -253,7 +253,7 @@ mod tests {
             self.calls.borrow_mut().push(kernel);
             let paused: f64 = self.pauses.iter().filter(|(at, _)| *at == run).map(|(_, ms)| ms).sum();
             let work = self.kernels[kernel] * 8f64.powi(size as i32) * repetitions as f64;
-            Ok(self.took(work + paused))
+            Ok(self.duration(work + paused))
         }
     }
 
@@ -261,7 +261,7 @@ mod tests {
     fn a_big_gpu_gets_work_until_its_kernels_can_be_told_apart() {
         // 64³ multiply-adds in 0.1 µs: five TFLOP/s, far shorter than a wait.
         let device = Simulated::new(&[1.0e-4, 0.8e-4, 3.0e-4]);
-        let found = device.hold();
+        let found = device.run_contest();
         assert_eq!(found.winner, 1);
         let expected = 0.8e-4 * 8f64.powi(4);
         assert!((found.ms - expected).abs() <= 1e-6 * expected && found.size == 4, "{found:?}");
@@ -273,7 +273,7 @@ mod tests {
     fn a_slow_gpu_is_given_no_more_than_it_can_bear() {
         // 64³ multiply-adds in 5 ms.
         let device = Simulated::new(&[5.0, 100.0]);
-        let found = device.hold();
+        let found = device.run_contest();
         assert_eq!((found.winner, found.size), (0, 1));
         assert!((found.ms - 40.0).abs() <= 1e-6);
         assert!(device.longest.get() <= 100.0, "the slow kernel ran once: {}", device.longest.get());
@@ -284,7 +284,7 @@ mod tests {
         for run in 0..30 {
             for ms in [2.0, 20.0, 200.0] {
                 let device = Simulated { pauses: vec![(run, ms)], ..Simulated::new(&[1.0e-4, 3.0e-4]) };
-                let found = device.hold();
+                let found = device.run_contest();
                 assert_eq!((found.winner, found.size), (0, 4), "{ms} ms in run {run}: {found:?}");
                 let expected = 1.0e-4 * 8f64.powi(4);
                 assert!((found.ms - expected).abs() <= 1e-6 * expected, "{ms} ms in run {run}: {found:?}");
@@ -297,7 +297,7 @@ mod tests {
     fn a_pause_in_one_round_does_not_hide_a_faster_kernel() {
         for run in 0..60 {
             let device = Simulated { pauses: vec![(run, 20.0)], ..Simulated::new(&[1.0e-4, 0.6e-4]) };
-            let found = device.hold();
+            let found = device.run_contest();
             assert_eq!(found.winner, 1, "run {run}: {found:?}");
             assert!(found.margin > 0.3, "run {run}: {found:?}");
         }
@@ -307,27 +307,27 @@ mod tests {
     fn noise_makes_no_winner() {
         for seed in 0..50 {
             let device = Simulated { noise: 0.3, random: Cell::new(seed), ..Simulated::new(&[1.0e-4, 0.97e-4]) };
-            let found = device.hold();
+            let found = device.run_contest();
             assert_eq!(found.winner, 0, "seed {seed}: {found:?}");
         }
         // A difference larger than the noise is found.
         let device = Simulated { noise: 0.1, ..Simulated::new(&[1.0e-4, 0.5e-4]) };
-        let found = device.hold();
+        let found = device.run_contest();
         assert!(found.winner == 1 && found.margin > 0.2, "{found:?}");
     }
 
     #[test]
     fn equal_kernels_leave_the_first_one_with_a_small_margin() {
-        let found = Simulated::new(&[1.0e-4, 1.0e-4]).hold();
+        let found = Simulated::new(&[1.0e-4, 1.0e-4]).run_contest();
         assert_eq!((found.winner, found.margin), (0, 0.0));
-        let alone = Simulated::new(&[1.0e-4]).hold();
+        let alone = Simulated::new(&[1.0e-4]).run_contest();
         assert_eq!((alone.winner, alone.margin), (0, f64::INFINITY));
     }
 
     #[test]
     fn the_first_kernel_is_given_up_for_more_than_a_twentieth() {
-        assert_eq!(Simulated::new(&[1.0e-4, 0.97e-4]).hold().winner, 0);
-        assert_eq!(Simulated::new(&[1.0e-4, 0.93e-4]).hold().winner, 1);
+        assert_eq!(Simulated::new(&[1.0e-4, 0.97e-4]).run_contest().winner, 0);
+        assert_eq!(Simulated::new(&[1.0e-4, 0.93e-4]).run_contest().winner, 1);
     }
 
     #[test]
@@ -342,7 +342,7 @@ mod tests {
             let device = Simulated { grid: 100.0, ..Simulated::new(&[scale, 0.7 * scale]) };
             let (wait, began) = (device.wait(), device.now.get());
             assert!(wait.is_coarse());
-            let found = block_on(hold(&device, 2, wait)).expect("an outcome");
+            let found = block_on(run_contest(&device, 2, wait)).expect("an outcome");
             assert_eq!((found.winner, found.margin), (0, f64::INFINITY));
             let expected = scale * 8f64.powi(found.size as i32);
             assert!(found.ms >= expected / 3.0 && found.ms <= expected * 3.0, "{found:?} for {expected}");
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn kernels_take_turns() {
         let device = Simulated::new(&[1.0, 1.1, 1.2]);
-        device.hold();
+        device.run_contest();
         let calls = device.calls.borrow();
         let last = &calls[calls.len() - 2 * 3 * ROUNDS..];
         assert!(last.chunks(6).all(|round| round == [0, 0, 1, 1, 2, 2]), "{last:?}");

@@ -15,8 +15,8 @@ use super::device::{Device, Engine, Latency};
 use super::kernels::exact::Exact;
 use crate::error::Result;
 
-pub use cache::{adopt, recall, snapshot, to_keep};
-use contest::{Outcome, Timed, hold};
+pub use cache::{adopt, load, snapshot, to_save};
+use contest::{Outcome, Timed, run_contest};
 pub use problems::product_flops;
 use problems::{Norms, Products, SecondMoments};
 
@@ -30,14 +30,14 @@ const EXACT: &str = "exact second moments";
 
 thread_local! {
     /// Contests held in this run.
-    static HELD: Cell<usize> = const { Cell::new(0) };
+    static CONTESTS: Cell<usize> = const { Cell::new(0) };
     /// The browser's name of the device, which wgpu does not expose.
     static NAME: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// Number of contests held in this run, not counting those with a single kernel.
-pub fn held() -> usize {
-    HELD.get()
+pub fn contests_run() -> usize {
+    CONTESTS.get()
 }
 
 /// Sets the browser's name of the device: vendor and architecture.
@@ -55,7 +55,8 @@ pub(super) async fn tune(engine: &Engine) -> Result<KernelChoice> {
     let least = if engine.device.probe.is_software { 0.0 } else { LEAST_FLOPS_PER_MS };
     let mut choice = KernelChoice::new(product, flops_per_ms.max(least));
     let norms = Norms::new(engine);
-    choice.reduction = pick(engine, "rows", &norms.reductions, |reduction| format!("{reduction:?}"), &norms).await?;
+    choice.reduction =
+        choose_kernel(engine, "rows", &norms.reductions, |reduction| format!("{reduction:?}"), &norms).await?;
     Ok(choice)
 }
 
@@ -65,7 +66,7 @@ pub(super) async fn tune_exact(engine: &Engine, choice: &KernelChoice) -> Result
     let moments = SecondMoments::new(engine, choice)?;
     if engine.waits.idle().is_coarse() {
         let name = |exact: &Exact| format!("{exact:?}");
-        return Ok((pick(engine, EXACT, &moments.kernels, name, &moments).await?, None));
+        return Ok((choose_kernel(engine, EXACT, &moments.kernels, name, &moments).await?, None));
     }
     let (exact, outcome) = choose(engine, EXACT, &moments.kernels, |exact| format!("{exact:?}"), &moments).await?;
     Ok((exact, Some(outcome.ms * choice.flops_per_ms / moments.products(outcome.size))))
@@ -96,7 +97,7 @@ async fn waits(engine: &Engine) -> Result<Latency> {
 }
 
 /// The kernel to use, without its rate: times nothing if there is only one, or if the cache has a winner.
-async fn pick<K: Copy>(
+async fn choose_kernel<K: Copy>(
     engine: &Engine,
     contest: &str,
     kernels: &[K],
@@ -106,7 +107,7 @@ async fn pick<K: Copy>(
     if kernels.len() == 1 {
         return Ok(kernels[0]);
     }
-    match known(engine, contest, kernels, &name) {
+    match cached_winner(engine, contest, kernels, &name) {
         Some(index) => Ok(kernels[index]),
         None if engine.waits.idle().is_coarse() => Ok(kernels[0]),
         None => choose(engine, contest, kernels, name, timed).await.map(|(kernel, _)| kernel),
@@ -122,22 +123,22 @@ async fn choose<K: Copy>(
     timed: &impl Timed,
 ) -> Result<(K, Outcome)> {
     let wait = engine.waits.idle();
-    let known = match known(engine, contest, kernels, &name) {
+    let known = match cached_winner(engine, contest, kernels, &name) {
         None if kernels.len() == 1 || wait.is_coarse() => Some(0),
-        known => known,
+        winner => winner,
     };
     if let Some(index) = known {
-        let outcome = hold(&SingleKernel { timed, index }, 1, wait).await?;
+        let outcome = run_contest(&SingleKernel { timed, index }, 1, wait).await?;
         return Ok((kernels[index], outcome));
     }
-    let outcome = hold(timed, kernels.len(), wait).await?;
-    HELD.set(held() + 1);
+    let outcome = run_contest(timed, kernels.len(), wait).await?;
+    CONTESTS.set(contests_run() + 1);
     let winner = kernels[outcome.winner];
     cache::note(contest, &name(&winner), outcome.margin, &device_key(&engine.device));
     Ok((winner, outcome))
 }
 
-fn known<K>(engine: &Engine, contest: &str, kernels: &[K], name: &impl Fn(&K) -> String) -> Option<usize> {
+fn cached_winner<K>(engine: &Engine, contest: &str, kernels: &[K], name: &impl Fn(&K) -> String) -> Option<usize> {
     let winner = cache::winner(contest, &device_key(&engine.device))?;
     kernels.iter().position(|kernel| name(kernel) == winner)
 }

@@ -15,8 +15,8 @@ use crate::backend::gpu::sums::MAX_ROWS;
 use crate::error::Result;
 use crate::job::GramMode;
 
-/// Rows of x, and rows and columns of the square weight. The last is for fast GPUs: it has as many rows as their batches,
-/// and takes longer than recording it takes the host.
+/// Rows of x, and rows and columns of the square weight. The last one is for fast GPUs: it has as many rows as one of
+/// their batches, and runs longer on the device than its commands take to record.
 const PRODUCTS: [[usize; 2]; 6] = [[64, 64], [128, 128], [256, 256], [512, 512], [1024, 1024], [8192, 1024]];
 /// Rows of norms, and their columns.
 const NORM_ROWS: [usize; 2] = [1024, 8192];

@@ -18,7 +18,7 @@ const BACKENDS: &[wgpu::Backends] =
 
 /// Milliseconds before each request for an adapter. Just started, Chrome finds none while its GPU process starts, a third
 /// of a second, and the GPU at the next request.
-const AGAIN_MS: &[u32] = if cfg!(target_arch = "wasm32") { &[0, 200, 400] } else { &[0] };
+const REQUEST_DELAYS_MS: &[u32] = if cfg!(target_arch = "wasm32") { &[0, 200, 400] } else { &[0] };
 
 /// The limits that kernels rely on: WebGPU's defaults.
 const LEAST: [(&str, u64); 6] = [
@@ -148,7 +148,7 @@ fn one_line(message: &str) -> String {
 
 /// The best adapter and its instance.
 async fn request() -> Result<(wgpu::Instance, wgpu::Adapter)> {
-    for ms in AGAIN_MS {
+    for ms in REQUEST_DELAYS_MS {
         pause(*ms).await;
         if let Some(found) = request_once().await {
             return Ok(found);

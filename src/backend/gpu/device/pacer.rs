@@ -211,12 +211,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_heard_late_is_forgotten_again() {
+    fn a_late_observation_is_forgotten_again() {
         let pacer = Pacer::default();
-        let batch = |at: f64, heard: f64| {
+        let batch = |at: f64, observed: f64| {
             pacer.record(20.0);
             pacer.submit(at);
-            pacer.complete(pacer.mark(), at, heard, 0.5);
+            pacer.complete(pacer.mark(), at, observed, 0.5);
         };
         // The host was busy for a second before it noticed the end.
         batch(0.0, 1000.0);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hearing_takes_by_itself_does_not_slow_the_plan() {
+    fn the_delay_of_an_observation_does_not_slow_the_plan() {
         let pacer = Pacer::default();
         for at in [0.0, 200.0, 400.0] {
             pacer.record(20.0);

@@ -1,5 +1,5 @@
-//! Waiting for the device and reading back. A wait is for a point in the stream of submissions, so that the device goes
-//! on with later ones.
+//! Waiting for the device and reading back. A wait ends when one submission is finished; the device meanwhile works on
+//! later ones.
 
 use futures::channel::oneshot;
 
@@ -135,7 +135,7 @@ impl Engine {
         let polled = self.device.device.poll(wgpu::PollType::Wait { submission_index: index, timeout: None });
         self.device.check()?;
         polled.map_err(|error| Error::Gpu { what: "waiting".into(), why: error.to_string() })?;
-        let answer = self.hear(receiver).await;
+        let answer = self.await_callback(receiver).await;
         self.waits.delay();
         let Latency { ms, spread } = self.waits.idle();
         self.pacer.complete(mark, since, self.waits.now(), ms + spread);
@@ -144,13 +144,13 @@ impl Engine {
     }
 
     #[cfg(not(target_arch = "wasm32"))]
-    async fn hear<T>(&self, receiver: oneshot::Receiver<T>) -> Result<T, oneshot::Canceled> {
+    async fn await_callback<T>(&self, receiver: oneshot::Receiver<T>) -> Result<T, oneshot::Canceled> {
         receiver.await
     }
 
     /// Firefox checks for finished work every 100 ms and at every submission (bug 1870699).
     #[cfg(target_arch = "wasm32")]
-    async fn hear<T>(&self, mut receiver: oneshot::Receiver<T>) -> Result<T, oneshot::Canceled> {
+    async fn await_callback<T>(&self, mut receiver: oneshot::Receiver<T>) -> Result<T, oneshot::Canceled> {
         use futures::future::{Either, select};
 
         if !self.waits.nudges.get() {
@@ -158,7 +158,7 @@ impl Engine {
         }
         loop {
             match select(receiver, gloo_timers::future::TimeoutFuture::new(NUDGE_MS)).await {
-                Either::Left((heard, _)) => return heard,
+                Either::Left((received, _)) => return received,
                 Either::Right((_, still)) => {
                     let nothing = wgpu::CommandEncoderDescriptor::default();
                     self.device.queue.submit([self.device.device.create_command_encoder(&nothing).finish()]);

@@ -6,7 +6,7 @@ use super::kernel::{
 };
 
 params!(
-    /// Parameters of [`OUTSIDE`], [`QUANTISE`] and [`COLUMNS`].
+    /// Parameters of [`MARK_OUTLIERS`], [`QUANTISE`] and [`SUM_COLUMNS`].
     QuantiseParams { rows: u32, cols: u32, stride: u32, seq_len: u32, skip: u32, digits: u32 }
 );
 params!(
@@ -29,13 +29,13 @@ params!(
     GramSumsParams { blocks: u32, fours: u32, first_four: u32 }
 );
 params!(
-    /// Parameters of [`SPILL`].
+    /// Parameters of [`CARRY`].
     LenParams { len: u32 }
 );
 
 kernel!(
     /// Marks rows with a value outside its column's scale.
-    OUTSIDE = "quantise.wgsl" "outside" (QuantiseParams)
+    MARK_OUTLIERS = "quantise.wgsl" "mark_outliers" (QuantiseParams)
     bindings [read(1, "x"), read(2, "scales"), read_write(3, "flags")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
@@ -55,7 +55,7 @@ kernel!(
 );
 kernel!(
     /// Adds up the blocks' column sums.
-    COLUMNS = "quantise.wgsl" "columns" (QuantiseParams)
+    SUM_COLUMNS = "quantise.wgsl" "sum_columns" (QuantiseParams)
     bindings [read(5, "blocks"), read_write(6, "sums")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
@@ -108,17 +108,17 @@ kernel!(
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// Moves the high bits of 64-bit sums to a second array, which makes room.
-    SPILL = "spill.wgsl" "spill" (LenParams)
+    /// Carries the high bits of 64-bit sums to a second array, so that the sums can keep growing.
+    CARRY = "carry.wgsl" "carry" (LenParams)
     bindings [read_write(1, "sums"), read_write(2, "high")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 
 /// All kernels of this module.
 pub(in crate::backend::gpu) static KERNELS: &[&Kernel] = &[
-    &OUTSIDE,
+    &MARK_OUTLIERS,
     &QUANTISE,
-    &COLUMNS,
+    &SUM_COLUMNS,
     &GRAM_FLOATS,
     &GRAM_INTEGERS,
     &GRAM_PACKED,
@@ -127,5 +127,5 @@ pub(in crate::backend::gpu) static KERNELS: &[&Kernel] = &[
     &ADD_INTEGERS,
     &ADD_FLOAT_DIGITS,
     &ADD_DOTS,
-    &SPILL,
+    &CARRY,
 ];

@@ -65,20 +65,20 @@ impl<'a, B: Backend> ControlModel<'a, B> {
 
     async fn embed(&mut self) -> Result<()> {
         let Source { store, layers, reading, .. } = self.source;
-        let wanted = Rc::new(TokenRows::of(reading.all_ids()));
-        let embedding = self.embedding(&wanted).await?;
+        let occurring = Rc::new(TokenRows::of(reading.all_ids()));
+        let embedding = self.embedding(&occurring).await?;
         for batch in &reading.batches {
-            let hidden = layers.embed(&embedding, &wanted.rows(reading.ids(batch)))?;
+            let hidden = layers.embed(&embedding, &occurring.rows(reading.ids(batch)))?;
             self.stream.push(store.keep(hidden).await?);
         }
         Ok(())
     }
 
-    async fn embedding(&mut self, wanted: &Rc<TokenRows>) -> Result<Embedding<B::Tensor>> {
+    async fn embedding(&mut self, occurring: &Rc<TokenRows>) -> Result<Embedding<B::Tensor>> {
         let checkpoint = self.source.checkpoint;
         match &mut self.draw {
-            Some(draw) => draw.embedding(&checkpoint.embedding_shapes(), Some(wanted)).await,
-            None => checkpoint.embedding(self.backend, wanted, &|_| ()).await,
+            Some(draw) => draw.embedding(&checkpoint.embedding_shapes(), Some(occurring)).await,
+            None => checkpoint.embedding(self.backend, occurring, &|_| ()).await,
         }
     }
 

@@ -94,13 +94,13 @@ impl<'a, B: Backend> Controls<'a, B> {
                 blocks: there,
             }
         });
-        let meter = pass.out.later(Stage::Controls, total);
+        let meter = pass.out.paused_stage(Stage::Controls, total);
         Self { pass, source, meter, first_position, drawn, feed }
     }
 
     async fn all(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
         let Some(block) = &visit.block else { return Ok(()) };
-        self.meter.go();
+        self.meter.resume();
         self.first_position(visit, solved).await?;
         let mut seeds: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
         for at in 0..self.drawn.len() {
@@ -121,8 +121,8 @@ impl<'a, B: Backend> Controls<'a, B> {
         if self.feed.as_ref().is_some_and(|feed| visit.index < feed.blocks) {
             self.cross_feed(visit.index, &block.ffn, solved).await?;
         }
-        self.meter.rest();
-        self.pass.took(|seconds| &mut seconds.controls, &self.meter);
+        self.meter.pause();
+        self.pass.set_seconds(|seconds| &mut seconds.controls, &self.meter);
         Ok(())
     }
 
@@ -130,7 +130,7 @@ impl<'a, B: Backend> Controls<'a, B> {
     async fn first_position(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
         let Some(protocol) = &self.first_position else {
             self.meter.advance(self.pass.rows(self.pass.folds)).await;
-            self.tell(FIRST_POSITION, ControlReport::default(), solved).await;
+            self.send_updated(FIRST_POSITION, ControlReport::default(), solved).await;
             return Ok(());
         };
         let mut fit = self.fit(visit.index, self.pass.folds, protocol);
@@ -152,7 +152,7 @@ impl<'a, B: Backend> Controls<'a, B> {
     /// The trained model's inputs through its own network with the values of every tensor in random order.
     async fn shuffled(&self, visit: &Visit<'_, B>, network: &Ffn<B::Tensor>, seed: u64) -> Result<ControlScore> {
         let network = network.shuffled(self.pass.backend, visit.index, seed).await?;
-        self.through(visit, &network).await
+        self.score_network(visit, &network).await
     }
 
     /// The trained model's inputs through a re-initialised network.
@@ -160,11 +160,11 @@ impl<'a, B: Backend> Controls<'a, B> {
         let checkpoint = self.source.checkpoint;
         let shapes = checkpoint.block_shapes(visit.index).ffn;
         let network = Draw::network(self.pass.backend, checkpoint.config(), (visit.index, &shapes), seed).await?;
-        self.through(visit, &network).await
+        self.score_network(visit, &network).await
     }
 
     /// The trained model's inputs through another network.
-    async fn through(&self, visit: &Visit<'_, B>, network: &Ffn<B::Tensor>) -> Result<ControlScore> {
+    async fn score_network(&self, visit: &Visit<'_, B>, network: &Ffn<B::Tensor>) -> Result<ControlScore> {
         let mut fit = self.fit(visit.index, self.pass.folds, &self.pass.job.protocol);
         for pair in visit.pairs() {
             let XyBatch { part, windows, x, .. } = pair?;
@@ -290,7 +290,7 @@ impl<'a, B: Backend> Controls<'a, B> {
             let kind = WarningKind::NoControlVariance { control: control.into() };
             self.pass.out.warn(Warning::of_block(block, &kind));
         }
-        self.tell(control, report, solved).await;
+        self.send_updated(control, report, solved).await;
         Ok(inputs)
     }
 
@@ -306,7 +306,7 @@ impl<'a, B: Backend> Controls<'a, B> {
         }
     }
 
-    async fn tell(&self, control: &str, report: ControlReport, solved: &mut SolvedBlock<B::Tensor>) {
+    async fn send_updated(&self, control: &str, report: ControlReport, solved: &mut SolvedBlock<B::Tensor>) {
         solved.report.controls.insert(control.into(), report);
         self.pass.out.emit(Event::Block(Box::new(solved.report.clone()))).await;
     }
@@ -328,11 +328,11 @@ impl<B: Backend> BlockMeasure<B> for Controls<'_, B> {
 
 /// The protocol of [`FIRST_POSITION`]; warns if there is none.
 fn other_positions<B: Backend>(pass: &Pass<'_, B>, hidden_size: usize) -> Option<Protocol> {
-    let asked = &pass.job.protocol;
-    let skip_positions = if asked.skip_positions == 0 { 1 } else { 0 };
-    let protocol = Protocol { skip_positions, ..asked.clone() };
+    let protocol_of_job = &pass.job.protocol;
+    let skip_positions = if protocol_of_job.skip_positions == 0 { 1 } else { 0 };
+    let protocol = Protocol { skip_positions, ..protocol_of_job.clone() };
     if skip_positions == 0 {
-        let (skipped, control) = (asked.skip_positions, FIRST_POSITION.into());
+        let (skipped, control) = (protocol_of_job.skip_positions, FIRST_POSITION.into());
         pass.out.warn(Warning::new(&WarningKind::FirstPositionWith { skipped, control }));
     }
     let enough = |()| pass.folds.check_rows(&pass.job.corpus, &protocol, hidden_size);

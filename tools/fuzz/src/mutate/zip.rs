@@ -138,10 +138,10 @@ mod tests {
 
     #[test]
     fn an_archive_of_every_layout_is_read_back() {
-        let made: Vec<Entry> =
+        let built: Vec<Entry> =
             vec![(b"a/data.pkl".into(), b".".into()), (b"a/data/0".into(), vec![1; 40]), (b"e".into(), vec![])];
         for layout in 0..3 {
-            assert_eq!(entries(&write(&made, layout)).as_ref(), Some(&made), "{layout}");
+            assert_eq!(entries(&write(&built, layout)).as_ref(), Some(&built), "{layout}");
         }
     }
 }

@@ -16,7 +16,7 @@ use straightedge::hub::store::MemoryStore;
 use straightedge::job::{Job, Measure};
 use straightedge::weights::read_whole;
 
-use super::made::{f32s, safetensors};
+use super::synthetic::{f32s, safetensors};
 use crate::target::{Refusal, is_sentence};
 
 /// Requests after which a client has no end.
@@ -56,12 +56,12 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
 }
 
 /// A hub that answers as the input says.
-struct MadeHub {
+struct SimulatedHub {
     answers: Value,
     requests: Cell<usize>,
 }
 
-impl MadeHub {
+impl SimulatedHub {
     fn answer(&self, request: &HttpRequest) -> Result<Response, Failure> {
         self.requests.set(self.requests.get() + 1);
         assert!(self.requests.get() <= MOST_REQUESTS, "requests without an end");
@@ -90,11 +90,11 @@ impl MadeHub {
             let last = range.start + (body.len() as u64).saturating_sub(1);
             headers.entry("content-range".into()).or_insert(format!("bytes {}-{last}/{total}", range.start));
         }
-        Ok(Response { status, headers, body: Box::new(MadeBody(body)) })
+        Ok(Response { status, headers, body: Box::new(SimulatedBody(body)) })
     }
 }
 
-impl Http for MadeHub {
+impl Http for SimulatedHub {
     fn get<'a>(&'a self, request: &'a HttpRequest) -> LocalBoxFuture<'a, Result<Response, Failure>> {
         Box::pin(ready(self.answer(request)))
     }
@@ -106,9 +106,9 @@ impl Http for MadeHub {
 }
 
 /// A body that comes at once.
-struct MadeBody(Vec<u8>);
+struct SimulatedBody(Vec<u8>);
 
-impl Body for MadeBody {
+impl Body for SimulatedBody {
     fn chunk(&mut self) -> LocalBoxFuture<'_, Result<Option<Vec<u8>>, Failure>> {
         let all = std::mem::take(&mut self.0);
         Box::pin(ready(Ok(Some(all).filter(|all| !all.is_empty()))))
@@ -120,15 +120,15 @@ pub(super) fn hub(input: &[u8]) -> Result<(), Refusal> {
     let tree = serde_json::from_slice(input);
     let answers = tree.unwrap_or_else(|_| json!({"/revision/": {"body": String::from_utf8_lossy(input)}}));
     let endpoint: Endpoint = "https://hub.test".parse()?;
-    let http = Rc::new(MadeHub { answers, requests: Cell::new(0) });
+    let http = Rc::new(SimulatedHub { answers, requests: Cell::new(0) });
     let hub = Hub::new(http, Rc::new(MemoryStore::default()), endpoint);
     let files = block_on(hub.open(&HubId::model("a/b")?))?;
     for path in files.repo().files.keys() {
         assert!(!path.contains("..") || !path.contains('/'), "{path}");
     }
-    let room = Capacity { storage: Some(1 << 30), buffer: Some(1 << 28), binding: None, memory: Some(1 << 32) };
+    let capacity = Capacity { storage: Some(1 << 30), buffer: Some(1 << 28), binding: None, memory: Some(1 << 32) };
     let job = Job { measures: [Measure::Fit, Measure::Swap].into(), ..Job::new("model", "text") };
-    let seen = block_on(files.preflight(&job, &room))?;
+    let seen = block_on(files.preflight(&job, &capacity))?;
     for problem in &seen.problems {
         assert!(is_sentence(&problem.text), "a problem that is no sentence: {:?}", problem.text);
     }

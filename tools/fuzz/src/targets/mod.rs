@@ -3,9 +3,9 @@
 mod archive;
 mod hub;
 mod link;
-mod made;
 mod model;
 mod report;
+mod synthetic;
 mod tokenizer;
 mod weights;
 
@@ -81,8 +81,8 @@ static ALL: [Target; 16] = [
         seeds: archive::parquet_seeds,
         run: archive::parquet,
         errors: &["parquet"],
-        // A text of a dictionary takes 32 bytes, of 4 in the page, which is compressed to a twentieth; and so often as
-        // the file's rows allow, pages repeat it.
+        // A text of a dictionary takes 32 bytes in memory and 4 in the page, which is compressed to a twentieth. Pages
+        // may repeat it as often as the file's number of rows allows.
         limits: Limits { time: (400, 20), memory: (1 << 24, 800) },
     },
     Target {

@@ -9,7 +9,7 @@ use straightedge::model::{ModelConfig, stored};
 use straightedge::run::standing;
 use straightedge::weights::{MemoryFiles, Weights};
 
-use super::made::{f32s, safetensors};
+use super::synthetic::{f32s, safetensors};
 use crate::own::in_thread;
 use crate::target::Refusal;
 
@@ -76,7 +76,7 @@ pub(super) fn notes_seeds() -> Vec<Vec<u8>> {
 pub(super) fn notes(input: &[u8]) -> Result<(), Refusal> {
     const MOST: usize = 64 + 1;
     let (first, second) = in_thread(|| {
-        autotune::recall(input);
+        autotune::load(input);
         let first = autotune::snapshot();
         autotune::adopt(&first);
         (first, autotune::snapshot())

@@ -14,7 +14,7 @@ use straightedge_web::state::run::{Provenance, Run};
 use straightedge_web::state::views::{View, is_complete, refusal};
 use straightedge_web::state::{cost, headline, warnings, words};
 use straightedge_web::url::finding;
-use straightedge_web::url::repeat::{measures_of, order_again};
+use straightedge_web::url::repeat::{copy_settings, measures_of};
 
 const RECORDED: &str = include_str!("../../../../web/data/recorded/demo-gpt2.json");
 
@@ -79,7 +79,7 @@ fn derive(report: Report, is_drawn: bool) {
     found.extend(headline::finding(&report));
     found.extend(run.blocks().iter().flat_map(table::cells).flat_map(|cell| [cell.shown].into_iter().chain(cell.full)));
     found.push(bibtex(&report, "https://s/", "https://s/#", "2026-11-25T00:00:00Z"));
-    found.extend(warnings::told(run.warnings()));
+    found.extend(warnings::sentences(run.warnings()));
     for metric in Metric::ALL {
         found.push(table::sentence(&run, 1, metric));
         found.extend(agreement(&metric.by_block(&report), &metric.by_block(&then)));
@@ -89,7 +89,7 @@ fn derive(report: Report, is_drawn: bool) {
     }
     let _ = (Summary::new(&report), KeptMeasurement::name_of(&report), measures_of(&report));
     let _ = Form::default().repeat(&report, &[]);
-    order_again(&mut Job::new("m", "t"), &report);
+    copy_settings(&mut Job::new("m", "t"), &report);
     found.extend(differences(&then, &report).sentences);
     // What was read can be written again, or is refused.
     let _ = finding::written(&report);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use straightedge::weights::maps::MapsFile;
 use straightedge::weights::{MemoryFiles, RowsFile, Weights};
 
-use super::made::{f32s, f64s, safetensors as file};
+use super::synthetic::{f32s, f64s, safetensors as file};
 use crate::target::Refusal;
 
 const FILE: &str = "model.safetensors";

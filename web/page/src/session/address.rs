@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use straightedge_api::hub::id::HubId;
 use straightedge_web::comparison::overlay::Choice;
-use straightedge_web::continuation::Ask;
+use straightedge_web::continuation::ContinuationForm;
 use straightedge_web::lesson::Step;
 use straightedge_web::state::form::{Form, ModelChoice};
 use straightedge_web::state::frame::Part;
@@ -33,7 +33,7 @@ impl Session {
     /// Applies an address except for the model.
     pub(crate) fn follow(self, address: Address) {
         self.form.update(|form| form.follow(&address));
-        self.view.set(seen(&address));
+        self.view.set(visible_view(&address));
         self.block.set(address.block);
         match address.overlay {
             Some(LinkedOverlay::Published(corpus)) => self.overlay.set(Some(Choice::Published(corpus))),
@@ -50,7 +50,7 @@ impl Session {
         if self.introduced.with_untracked(Option::is_none) {
             self.metric.set(address.metric);
         }
-        self.ask.set(address.ask);
+        self.continuation_form.set(address.continuation);
         self.frame.set(address.frame);
         self.guide.step.set(address.lesson);
         self.guide.is_projected.set(address.is_projected);
@@ -59,7 +59,7 @@ impl Session {
     /// Updates the address with every change of state from now on, and follows Back and Forward.
     pub(crate) fn keep_address(self) {
         Effect::new(move |_| {
-            let entry = self.step_taken();
+            let entry = self.take_entry();
             // Some frames deny access to the history; the address then stays as it is.
             let shows_fragment = self.shared.with(|shared| matches!(shared, Some(Shared::Fragment(_))));
             let _ = put_query(&self.address(), shows_fragment, entry);
@@ -71,7 +71,7 @@ impl Session {
                 return;
             }
             let Read { address, .. } = address();
-            self.view.set(seen(&address));
+            self.view.set(visible_view(&address));
             self.block.set(address.block);
         });
         // A window takes any listener.
@@ -95,7 +95,11 @@ impl Session {
             }),
             _ => Linked::default(),
         };
-        let ask = if self.view.get() == View::Continuation { self.ask.with(Ask::linkable) } else { Ask::default() };
+        let continuation = if self.view.get() == View::Continuation {
+            self.continuation_form.with(ContinuationForm::linkable)
+        } else {
+            ContinuationForm::default()
+        };
         // The published figures shown before measuring are implied by their model.
         let is_introduced = self.introduced.with(Option::is_some);
         Address {
@@ -114,7 +118,7 @@ impl Session {
             metric: if is_introduced { Default::default() } else { self.metric.get() },
             overlay: overlay.filter(|_| !is_introduced),
             comparison,
-            ask,
+            continuation,
             frame: self.frame.get(),
             lesson: self.guide.step.get(),
             is_projected: self.guide.is_projected.get(),
@@ -122,7 +126,7 @@ impl Session {
                 Some(Shared::Report(address)) => Some(address.clone()),
                 _ => None,
             }),
-            language: self.asked_language,
+            language: self.requested_language,
         }
     }
 
@@ -151,7 +155,7 @@ impl Session {
 }
 
 /// The view that an address opens: the default one if the link hides it.
-fn seen(address: &Address) -> View {
+fn visible_view(address: &Address) -> View {
     let is_hidden = address.view == View::Continuation && address.frame.hidden.contains(&Part::Continuation);
     if is_hidden { View::default() } else { address.view }
 }

@@ -12,7 +12,7 @@ use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
 use straightedge_web::text::t;
 
-use super::browser::look_at_results;
+use super::browser::scroll_to_results;
 use super::state::Session;
 
 impl Session {
@@ -70,7 +70,7 @@ impl Session {
             Key::Measured(_) | Key::Control(..) => return,
         }
         self.open_view(View::Profile);
-        look_at_results();
+        scroll_to_results();
     }
 
     /// Shows the report of one, like a report from a file.
@@ -85,7 +85,7 @@ impl Session {
                     self.introduced.set(None);
                     self.show_opened(report);
                     self.open_view(View::Profile);
-                    look_at_results();
+                    scroll_to_results();
                 }
                 Err(error) => self.complaint.set(Some(error)),
             }

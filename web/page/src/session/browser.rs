@@ -5,7 +5,7 @@ use straightedge_api::date::written;
 use straightedge_api::message::{ModelSource, Order, Work};
 
 /// Scrolls to the result if it is out of sight, as on a phone.
-pub(super) fn look_at_results() {
+pub(super) fn scroll_to_results() {
     let results = document().query_selector(".results").ok().flatten();
     if let Some(results) = results {
         let (top, height) = (results.get_bounding_client_rect().top(), window().inner_height());
@@ -29,7 +29,7 @@ pub(super) fn now() -> String {
 }
 
 /// Requests persistent storage, so that the browser does not evict downloads; the storage report shows the outcome.
-pub(super) fn ask_to_keep(order: &Order) {
+pub(super) fn request_persistence(order: &Order) {
     if matches!(order.work, Work::Model { model: ModelSource::Hub { .. }, .. }) {
         // The browser decides or asks its user; outside a secure context there is no storage.
         let _ = window().navigator().storage().persist();

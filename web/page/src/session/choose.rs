@@ -5,7 +5,7 @@ use leptos::task::spawn_local;
 use straightedge_api::bundled::Bundled;
 use straightedge_web::browser::fetch;
 use straightedge_web::state::bundled::path;
-use straightedge_web::state::folder::{Chosen, Folder, sort_out};
+use straightedge_web::state::folder::{Chosen, Folder, select_model_files};
 use straightedge_web::state::form::{LocalModel, ModelChoice, TextChoice, find};
 use straightedge_web::state::recordings::FIRST;
 
@@ -19,8 +19,8 @@ impl Session {
         if let Some(file) = &bundled.expected {
             spawn_local(self.load_expected(bundled.name.clone(), path(&bundled, file)));
         }
-        self.know_nothing();
-        self.know(&bundled);
+        self.forget_results_of_model();
+        self.show_recording(&bundled);
     }
 
     /// Chooses a bundled model by an untrusted name.
@@ -48,7 +48,7 @@ impl Session {
         self.complaint.set(None);
         self.expected.set(None);
         self.form.update(|form| form.choose(ModelChoice::Local));
-        self.know_nothing();
+        self.forget_results_of_model();
     }
 
     /// Chooses a model on the hub.
@@ -58,7 +58,7 @@ impl Session {
         self.restart_preview();
         let index = self.index.get_untracked().unwrap_or_default();
         self.form.update(|form| form.choose_hub(id, &index));
-        self.know_nothing();
+        self.forget_results_of_model();
         // The address of a page has become a name.
         let chosen = self.form.with_untracked(|form| form.model.clone());
         if let ModelChoice::Hub(name) = chosen {
@@ -71,7 +71,7 @@ impl Session {
         self.complaint.set(None);
         self.expected.set(None);
         self.form.update(|form| form.choose(ModelChoice::Rows));
-        self.know_nothing();
+        self.forget_results_of_model();
     }
 
     /// Takes a file as captured rows, regardless of its name.
@@ -85,7 +85,7 @@ impl Session {
     /// Takes files and detects their kind: a model, a text, rows or a report.
     pub(crate) fn take(self, picked: Vec<Picked>) {
         let paths: Vec<_> = picked.iter().map(|picked| picked.path.clone()).collect();
-        match sort_out(&paths) {
+        match select_model_files(&paths) {
             Ok(Chosen::Model(folder)) => self.take_model(folder, &picked),
             Ok(Chosen::Text(at)) => self.take_text(picked[at].clone()),
             Ok(Chosen::Rows(at)) => self.take_rows(picked[at].clone()),

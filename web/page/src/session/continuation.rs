@@ -6,7 +6,7 @@ use straightedge_api::job::{Blocks, Measure};
 use straightedge_web::browser::fetch;
 use straightedge_web::comparison::overlay::KeptMeasurement;
 use straightedge_web::continuation::{
-    Ask, BlockList, ContinuationState, Linear, RecordedPair, recorded, recorded_path,
+    BlockList, ContinuationForm, ContinuationState, Linear, RecordedPair, recorded, recorded_path,
 };
 use straightedge_web::state::form::ModelChoice;
 use straightedge_web::state::order_status::Phase;
@@ -14,7 +14,7 @@ use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
 
-use super::browser::{ask_to_keep, now};
+use super::browser::{now, request_persistence};
 use super::state::Session;
 
 impl Session {
@@ -36,23 +36,26 @@ impl Session {
         known.unwrap_or_default()
     }
 
-    /// The recorded texts of the chosen blocks, until the engine has continued a prompt, and where that is what is asked.
+    /// The recorded texts of the chosen blocks, until the engine has continued a prompt, and while the form has the
+    /// settings of the recording.
     pub(crate) fn recorded_pair(self) -> Option<RecordedPair> {
         let is_idle = self.continuation.with(|continuation| *continuation.phase() == Phase::Idle);
         let (known, model) = (self.known_blocks(), self.model_name());
         let has_own_text = self
             .index
             .with(|index| self.form.with(|form| form.foreign_text(index.as_deref().unwrap_or_default()).is_none()));
-        let find = |ask: &Ask| self.texts.with(|texts| recorded(texts.as_ref()?, ask, &known, model.as_deref()));
-        (is_idle && has_own_text).then(|| self.ask.with(find))?
+        let find = |form: &ContinuationForm| {
+            self.texts.with(|texts| recorded(texts.as_ref()?, form, &known, model.as_deref()))
+        };
+        (is_idle && has_own_text).then(|| self.continuation_form.with(find))?
     }
 
     /// Loads the recorded texts once the view that shows them is open with their model.
     pub(super) fn follow_texts(self) {
         Effect::new(move |_| {
             let is_first = self.form.with(|form| form.model == ModelChoice::Bundled(FIRST.into()));
-            let is_wanted = is_first && self.view.get() == View::Continuation;
-            if !is_wanted || self.texts.with_untracked(Option::is_some) {
+            let is_first_visit = is_first && self.view.get() == View::Continuation;
+            if !is_first_visit || self.texts.with_untracked(Option::is_some) {
                 return;
             }
             spawn_local(async move {
@@ -70,7 +73,7 @@ impl Session {
             let now = self.model_name();
             // A model whose files are not chosen yet has no name.
             if before.flatten().is_some_and(|before| now.as_ref() != Some(&before)) {
-                self.ask.update(|ask| ask.blocks = None);
+                self.continuation_form.update(|form| form.blocks = None);
             }
             now
         });
@@ -87,31 +90,31 @@ impl Session {
     }
 
     /// Orders the continuation, or shows what is wrong.
-    pub(crate) fn go_on(self) {
+    pub(crate) fn continue_prompt(self) {
         if self.run.with_untracked(Run::is_running) {
             return;
         }
         let number = self.next_number();
         let index = self.index.get_untracked().unwrap_or_default();
-        let asked = self.ask.with_untracked(|ask| ask.continuation());
+        let settings = self.continuation_form.with_untracked(|form| form.continuation());
         let order = self.form.with_untracked(|form| form.order(number, &index));
-        let (asked, order) = match asked.and_then(|asked| Ok((asked, order?))) {
+        let (settings, order) = match settings.and_then(|settings| Ok((settings, order?))) {
             Ok(both) => both,
             Err(error) => return self.complaint.set(Some(error)),
         };
-        let mut order = self.as_looked_up(order);
+        let mut order = self.with_found_revision(order);
         order.job.measures = [Measure::Fit].into();
         let known = untrack(|| self.known_blocks());
-        order.job.blocks = match self.ask.with_untracked(|ask| ask.linear(&known)) {
+        order.job.blocks = match self.continuation_form.with_untracked(|form| form.linear(&known)) {
             Linear::All => None,
             Linear::Some(blocks) => Some(Blocks::of(blocks)),
         };
         let handles = self.handles_of(&order);
-        self.stop_looking();
-        ask_to_keep(&order);
+        self.cancel_preview();
+        request_persistence(&order);
         self.complaint.set(None);
-        self.continuation.set(ContinuationState::start(number, asked.clone()).dated(now()));
-        self.with_link(|link| link.go_on(order, asked, &handles));
+        self.continuation.set(ContinuationState::start(number, settings.clone()).dated(now()));
+        self.with_link(|link| link.continue_prompt(order, settings, &handles));
     }
 
     /// Keeps the report of the fit that a continuation ran, so that it can be compared like any measurement.
@@ -120,12 +123,12 @@ impl Session {
             .continuation
             .with_untracked(|continuation| continuation.report().filter(|_| continuation.number() == number).cloned());
         if let Some(report) = report.filter(|report| !report.blocks.is_empty()) {
-            self.keep_this(KeptMeasurement::new(number, false, report));
+            self.push_kept(KeptMeasurement::new(number, false, report));
         }
     }
 
     /// Cancels at once; the tokens added so far stay.
-    pub(crate) fn stop_going_on(self) {
+    pub(crate) fn cancel_continuation(self) {
         let number = self.continuation.with_untracked(ContinuationState::number);
         self.continuation.update(ContinuationState::cancel);
         self.with_link(|link| link.cancel(number));

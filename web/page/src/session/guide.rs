@@ -11,7 +11,7 @@ use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::{View, is_complete, refusal};
 
-use super::browser::look_at_results;
+use super::browser::scroll_to_results;
 use super::state::{Guide, Session};
 
 /// Key of the progress in the browser’s storage.
@@ -75,12 +75,13 @@ impl Session {
                 *progress != before
             });
         };
-        Effect::new(move |_| bench.with(|bench| note(&|progress| progress.look_at_examples(bench))));
+        Effect::new(move |_| bench.with(|bench| note(&|progress| progress.update_from_examples(bench))));
         let answers = Memo::new(move |_| bench.with(|bench| bench.answers.clone()));
         Effect::new(move |_| {
             let (view, preset) = (self.view.get(), self.comparison.with(|comparison| comparison.preset()));
             self.run.with(|run| {
-                answers.with(|answers| note(&|progress| progress.look_at_page(Shown { run, view, preset }, answers)));
+                answers
+                    .with(|answers| note(&|progress| progress.update_from_page(Shown { run, view, preset }, answers)));
             });
         });
         // Not only for the step that shows them: the handout has all charts, whichever step is open.
@@ -104,11 +105,11 @@ impl Session {
             Step::Learned => {
                 self.compare(progress.next_preset());
                 self.open_view(View::Compare);
-                look_at_results();
+                scroll_to_results();
             }
             Step::Regimes => {
                 self.open_view(progress.next_view());
-                look_at_results();
+                scroll_to_results();
             }
             Step::Exercises => {}
         }
@@ -137,7 +138,7 @@ impl Session {
         });
         match self.can_extend.get_untracked() {
             // The view shows it, or the reason why it is missing.
-            true if is_here || is_refused => look_at_results(),
+            true if is_here || is_refused => scroll_to_results(),
             true => self.extend(Measure::Swap, None),
             false => {
                 if self.is_free(Part::Protocol) {

@@ -15,7 +15,7 @@ use straightedge_web::text::history::t as h;
 use wasm_bindgen::prelude::*;
 use web_sys::{BroadcastChannel, File};
 
-use super::browser::{look_at_results, now};
+use super::browser::{now, scroll_to_results};
 use super::history_state::Current;
 use super::state::Session;
 use crate::store::Store;
@@ -58,8 +58,8 @@ impl Session {
         }
     }
 
-    /// Once the list is read, shows the result of before a reload, or what an unfinished measurement had reached, unless
-    /// something else is shown by then.
+    /// Once the list is read, shows the result that was open before a reload, or the partial result of an unfinished
+    /// measurement, unless something else is shown by then.
     fn show_last(self) {
         let last = shown();
         Effect::new(move |is_done: Option<bool>| {
@@ -235,9 +235,9 @@ impl Session {
                 self.block.set(block);
             } else {
                 self.open_view(View::Profile);
-                look_at_results();
+                scroll_to_results();
             }
-            self.look_up();
+            self.load_published_if_any();
         });
     }
 
@@ -246,10 +246,10 @@ impl Session {
         self.with_kept(id, move |StoredResult { entry, .. }, report| {
             let number = self.next_number();
             let name = entry.shown().to_string();
-            self.keep_this(KeptMeasurement { name, ..KeptMeasurement::new(number, false, report) });
+            self.push_kept(KeptMeasurement { name, ..KeptMeasurement::new(number, false, report) });
             self.comparison.update(|comparison| comparison.add(Key::Measured(number)));
             self.open_view(View::Compare);
-            look_at_results();
+            scroll_to_results();
         });
     }
 
@@ -312,8 +312,8 @@ impl Session {
         Some(exported(&results))
     }
 
-    /// Passes on the run in which an unfinished measurement resumes, and its order if that is known. It goes on in the entry
-    /// that holds what the measurement had reached, and keeps what is there.
+    /// Passes on the run in which an unfinished measurement resumes, and its order if that is known. The run continues
+    /// in the history entry of its partial result and keeps that result.
     pub(super) fn with_begun(self, number: u32, result: &str, action: impl FnOnce(Run, Option<Order>) + 'static) {
         let (id, store) = (result.to_owned(), self.history.store.get_untracked());
         spawn_local(async move {

@@ -13,7 +13,7 @@ use straightedge_web::state::run::Run;
 use straightedge_web::state::views::job_measures;
 use web_sys::File;
 
-use super::browser::{ask_to_keep, look_at_results, now};
+use super::browser::{now, request_persistence, scroll_to_results};
 use super::state::Session;
 use crate::link::Link;
 
@@ -30,7 +30,7 @@ impl Session {
         match self.form.with_untracked(|form| form.order(number, &index)) {
             Ok(mut order) => {
                 finish(&mut order.job);
-                self.send(self.as_looked_up(order));
+                self.send(self.with_found_revision(order));
             }
             Err(error) => self.complaint.set(Some(error)),
         }
@@ -122,7 +122,7 @@ impl Session {
     fn send(self, mut order: Order) {
         order.result = self.key_of(order.run);
         let handles = self.handles_of(&order);
-        ask_to_keep(&order);
+        request_persistence(&order);
         let run = Run::start(order.run, self.expected.get_untracked()).dated(now());
         self.begin_run(run, Some((order.clone(), handles.clone())));
         self.with_link(|link| link.measure(order, &handles));
@@ -130,7 +130,7 @@ impl Session {
 
     /// Shows a starting measurement; it can be extended if its order is known.
     fn begin_run(self, run: Run, ordered: Option<(Order, Vec<File>)>) {
-        self.stop_looking();
+        self.cancel_preview();
         self.complaint.set(None);
         self.refused.update(Vec::clear);
         self.continuation.update(ContinuationState::cancel);
@@ -141,7 +141,7 @@ impl Session {
         self.can_extend.set(ordered.is_some());
         self.ordered.set_value(ordered);
         self.unfinished.set(None);
-        look_at_results();
+        scroll_to_results();
     }
 
     /// The overlay of a starting measurement: the recording or report shown, if it is of the same model, or published
@@ -154,7 +154,7 @@ impl Session {
         let shown = self.run.with_untracked(|run| run.report().cloned())?;
         if self.run.with_untracked(Run::is_untouched) {
             let is_same = ordered == ModelChoice::Bundled(shown.model.id.clone());
-            self.keep_this(KeptMeasurement::recorded(shown));
+            self.push_kept(KeptMeasurement::recorded(shown));
             return self.last_kept().filter(|_| is_same);
         }
         let is_replay = !self.can_extend.get_untracked();

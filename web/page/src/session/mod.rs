@@ -2,11 +2,10 @@
 //!
 //! `state.rs` holds all signals, `handles.rs` the user's files, and `history_state.rs` the kept results. Every other file is a group of actions on them.
 //! Reading order, in which each uses only those before it: `browser.rs`, `show.rs`, `preview.rs`, `sources.rs`,
-//! `reports.rs`, `compare.rs`, `choose.rs`, `atlas.rs`, `history.rs`, `measure.rs`, `again.rs`, `continuation.rs`, `guide.rs`,
+//! `reports.rs`, `compare.rs`, `choose.rs`, `atlas.rs`, `history.rs`, `measure.rs`, `repeat.rs`, `continuation.rs`, `guide.rs`,
 //! `address.rs`, `shared.rs`, `open.rs`.
 
 mod address;
-mod again;
 mod atlas;
 mod browser;
 mod choose;
@@ -19,6 +18,7 @@ mod history_state;
 mod measure;
 mod open;
 mod preview;
+mod repeat;
 mod reports;
 mod shared;
 mod show;

@@ -17,7 +17,7 @@ use crate::start::Start;
 impl Session {
     /// The page as it opens.
     pub(crate) fn new(start: Start) -> Self {
-        let session = Self { asked_language: start.address.language, ..Self::empty() };
+        let session = Self { requested_language: start.address.language, ..Self::empty() };
         session.begin(start);
         session
     }
@@ -64,7 +64,7 @@ impl Session {
             Reply::Storage(shelf) => self.storage.set(Some(shelf.clone())),
             Reply::Unfinished(found) => self.unfinished.set(found.clone()),
             Reply::Ready => announce("engine ready"),
-            Reply::Event { .. } | Reply::Looking { .. } | Reply::Preflight { .. } | Reply::CorpusSize { .. } => {}
+            Reply::Event { .. } | Reply::Previewing { .. } | Reply::Preflight { .. } | Reply::CorpusSize { .. } => {}
         }
         self.receive_preview(reply);
         let had_blocks = self.run.with_untracked(|run| !run.blocks().is_empty());
@@ -77,7 +77,7 @@ impl Session {
         self.show_replaced();
         self.continuation.update(|continuation| continuation.receive(reply));
         match reply {
-            Reply::Event { event: Event::Started(_), .. } => self.look_up(),
+            Reply::Event { event: Event::Started(_), .. } => self.load_published_if_any(),
             Reply::Event { run, event: Event::Finished(_) } => self.keep_fit(*run),
             _ => {}
         }
@@ -88,9 +88,9 @@ impl Session {
         self.device.update(|device| {
             device.get_or_insert(Err(error.clone()));
         });
-        let is_told =
+        let is_reported =
             self.run.with_untracked(Run::is_running) || self.continuation.with_untracked(ContinuationState::is_running);
-        if !is_told {
+        if !is_reported {
             self.complaint.set(Some(error));
         }
     }

@@ -1,4 +1,4 @@
-//! The preview: when the choice changes, the engine is asked what it would amount to, and the answer is kept.
+//! The preview: when the choice changes, the page requests its size and cost from the engine and keeps the answer.
 
 use gloo_timers::callback::Timeout;
 use leptos::prelude::*;
@@ -10,16 +10,18 @@ use straightedge_web::state::run::Run;
 
 use super::state::{Preview, Session};
 
-/// Milliseconds without a change before the engine is asked, because the user may be typing.
+/// Milliseconds without a change before the request is sent, because the user may be typing.
 const CALM: u32 = 400;
 
 impl Preview {
     /// The parts that stay valid for another request: a new text does not change the model.
     fn next(&self, number: u32, order: &Order) -> Self {
-        let same_model =
-            self.asked.as_ref().is_some_and(|asked| model(asked).is_some() && model(asked) == model(order));
+        let same_model = self
+            .requested
+            .as_ref()
+            .is_some_and(|requested| model(requested).is_some() && model(requested) == model(order));
         let preflight = self.preflight.clone().filter(|_| same_model);
-        Self { number, asked: Some(plain(order)), is_busy: true, preflight, rate: self.rate, ..Self::default() }
+        Self { number, requested: Some(plain(order)), is_busy: true, preflight, rate: self.rate, ..Self::default() }
     }
 }
 
@@ -31,8 +33,8 @@ impl Session {
             self.form.track();
             self.index.track();
             let is_running = self.run.with(Run::is_running);
-            let ask = Timeout::new(CALM, move || self.ask());
-            timer.set_value((!is_running).then_some(ask));
+            let request = Timeout::new(CALM, move || self.request_preview());
+            timer.set_value((!is_running).then_some(request));
         });
         self.request_storage(Deletion::Nothing);
     }
@@ -48,7 +50,7 @@ impl Session {
     }
 
     /// Cancels the request in progress; it is sent again later.
-    pub(crate) fn stop_looking(self) {
+    pub(crate) fn cancel_preview(self) {
         let number = self.preview.with_untracked(|preview| preview.is_busy.then_some(preview.number));
         if let Some(number) = number {
             self.with_link(|link| link.forget(number));
@@ -77,38 +79,38 @@ impl Session {
         }
     }
 
-    /// Clears the preview until the choice changes: asked again at once, the engine would download and store what the
-    /// user has just deleted.
+    /// Clears the preview until the choice changes. A new request would download and store again what the user has just
+    /// deleted.
     fn forget_preview(self) {
-        self.stop_looking();
+        self.cancel_preview();
         let index = self.index.get_untracked().unwrap_or_default();
-        let asked = self.form.with_untracked(|form| form.preview(0, &index)).as_ref().map(plain);
-        self.preview.update(|preview| *preview = Preview { asked, rate: preview.rate, ..Preview::default() });
+        let requested = self.form.with_untracked(|form| form.preview(0, &index)).as_ref().map(plain);
+        self.preview.update(|preview| *preview = Preview { requested, rate: preview.rate, ..Preview::default() });
     }
 
     /// The order with the exact revision that the preview showed.
-    pub(crate) fn as_looked_up(self, mut order: Order) -> Order {
-        let told = self.preview.with_untracked(|preview| match &preview.preflight {
-            Some(Ok(preflight)) if preview.asked.as_ref().and_then(model) == model(&order) => {
+    pub(crate) fn with_found_revision(self, mut order: Order) -> Order {
+        let found_id = self.preview.with_untracked(|preview| match &preview.preflight {
+            Some(Ok(preflight)) if preview.requested.as_ref().and_then(model) == model(&order) => {
                 Some(preflight.id.clone())
             }
             _ => None,
         });
-        if let (Work::Model { model: ModelSource::Hub { id, .. }, .. }, Some(told)) = (&mut order.work, told) {
-            *id = told;
+        if let (Work::Model { model: ModelSource::Hub { id, .. }, .. }, Some(found_id)) = (&mut order.work, found_id) {
+            *id = found_id;
         }
         order
     }
 
-    fn ask(self) {
+    fn request_preview(self) {
         let index = self.index.get_untracked().unwrap_or_default();
         let number = self.next_number();
         let order = self.form.with_untracked(|form| form.preview(number, &index));
         let Some(order) = order else {
-            self.stop_looking();
+            self.cancel_preview();
             return self.restart_preview();
         };
-        if self.preview.with_untracked(|preview| !preview.is_stale && preview.asked == Some(plain(&order))) {
+        if self.preview.with_untracked(|preview| !preview.is_stale && preview.requested == Some(plain(&order))) {
             return;
         }
         self.preview.update(|preview| *preview = preview.next(number, &order));
@@ -121,7 +123,7 @@ impl Session {
         self.watch_download(reply);
         let current = self.preview.with_untracked(|preview| preview.number);
         match reply {
-            Reply::Looking { run, event: Event::Progress(progress) }
+            Reply::Previewing { run, event: Event::Progress(progress) }
                 if *run == current && progress.stage == Stage::Tokenize =>
             {
                 self.preview.update(|preview| preview.progress = Some(*progress));

@@ -25,7 +25,7 @@ impl Session {
             Some(KeptMeasurement::new(run.origin()?, run.is_opened(), report.clone()))
         });
         if let Some(kept) = kept {
-            self.keep_this(kept);
+            self.push_kept(kept);
         }
     }
 
@@ -33,16 +33,16 @@ impl Session {
     fn keep_opened(self, report: Report) -> u32 {
         let number = self.next_number();
         self.complaint.set(None);
-        self.keep_this(KeptMeasurement::new(number, true, report));
+        self.push_kept(KeptMeasurement::new(number, true, report));
         number
     }
 
     /// Keeps a measurement; the first one makes room where there are too many.
-    pub(super) fn keep_this(self, new: KeptMeasurement) {
-        self.kept.update(|kept| kept.push(new.named_beside(kept)));
+    pub(super) fn push_kept(self, new: KeptMeasurement) {
+        self.kept.update(|kept| kept.push(new.with_distinct_name(kept)));
         if self.kept.with_untracked(Vec::len) > MOST_KEPT {
             self.kept.update(|kept| drop(kept.remove(0)));
-            self.overlay.update(|overlay| *overlay = overlay.take().and_then(Choice::after_first_left));
+            self.overlay.update(|overlay| *overlay = overlay.take().and_then(Choice::after_first_removed));
         }
     }
 
@@ -66,7 +66,7 @@ impl Session {
     }
 
     /// Fetches published values once a model that may have some was measured.
-    pub(crate) fn look_up(self) {
+    pub(crate) fn load_published_if_any(self) {
         if self.run.with_untracked(|run| run.report().is_some_and(|report| may_have(&report.model))) {
             self.load_published();
         }
@@ -82,7 +82,7 @@ impl Session {
         self.show(Run::received(self.next_number(), report, provenance));
         self.ordered.set_value(None);
         self.can_extend.set(false);
-        self.look_up();
+        self.load_published_if_any();
     }
 }
 

@@ -77,8 +77,8 @@ impl Session {
         });
     }
 
-    /// The link to the result shown, which holds it unless it comes with the page or from an address; to its chart
-    /// alone if `is_embedded`.
+    /// The link to the result shown, or to its chart alone if `is_embedded`. The link contains the numbers unless they
+    /// are a recording of the page or come from an address.
     ///
     /// # Errors
     /// It is too large for a link.

@@ -7,20 +7,20 @@ use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
 
-use super::browser::look_at_results;
+use super::browser::scroll_to_results;
 use super::state::Session;
 use crate::permalink::Entry;
 
 impl Session {
     /// Shows another measurement, with nothing highlighted.
     pub(super) fn show(self, run: Run) {
-        set_anew(self.focus, None);
-        set_anew(self.block, None);
-        set_anew(self.overlay, None);
-        set_anew(self.repeated, None);
-        set_anew(self.shared, None);
+        set_and_forget_readers(self.focus, None);
+        set_and_forget_readers(self.block, None);
+        set_and_forget_readers(self.overlay, None);
+        set_and_forget_readers(self.repeated, None);
+        set_and_forget_readers(self.shared, None);
         self.replaced.set_value(None);
-        set_anew(self.run, run);
+        set_and_forget_readers(self.run, run);
     }
 
     /// Shows the replaced result again if the measurement has ended without any block.
@@ -57,7 +57,7 @@ impl Session {
     }
 
     /// The history entry of the current state: new if a view or block was opened since the last call.
-    pub(super) fn step_taken(self) -> Entry {
+    pub(super) fn take_entry(self) -> Entry {
         self.entry.try_update_value(|entry| std::mem::replace(entry, Entry::Same)).unwrap_or(Entry::Same)
     }
 
@@ -75,7 +75,7 @@ impl Session {
         if is_known && self.frame.with_untracked(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views)) {
             self.choose_block(Some(block));
             self.open_view(View::Block);
-            look_at_results();
+            scroll_to_results();
         }
     }
 
@@ -87,9 +87,9 @@ impl Session {
     }
 }
 
-/// Sets a signal whose readers come and go, such as rows of a table, and forgets them. Leptos keeps an entry for every
-/// reader that ever was; those that still exist are told of the value, read it and are entered again.
-fn set_anew<T: Send + Sync + 'static>(signal: RwSignal<T>, value: T) {
+/// Sets a signal and clears its subscribers, which come and go, such as rows of a table. Leptos keeps an entry for
+/// every subscriber that ever existed; those that still exist read the new value and so subscribe again.
+fn set_and_forget_readers<T: Send + Sync + 'static>(signal: RwSignal<T>, value: T) {
     signal.set(value);
     signal.clear_subscribers();
 }

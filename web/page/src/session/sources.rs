@@ -26,7 +26,7 @@ impl Session {
     }
 
     /// Removes the known results of another model; measurements stay.
-    pub(crate) fn know_nothing(self) {
+    pub(crate) fn forget_results_of_model(self) {
         if self.introduced.get_untracked().is_some() {
             self.introduced.set(None);
             self.metric.set(Metric::Lin);
@@ -37,7 +37,7 @@ impl Session {
     }
 
     /// Shows the recording of a bundled model once loaded, unless something else was done meanwhile.
-    pub(crate) fn know(self, bundled: &Bundled) {
+    pub(crate) fn show_recording(self, bundled: &Bundled) {
         let Some(path) = recording(bundled) else { return };
         let name = bundled.name.clone();
         spawn_local(async move {
@@ -63,7 +63,7 @@ impl Session {
         spawn_local(async move {
             match fetch::json(&path).await {
                 Ok(report) => {
-                    self.keep_this(KeptMeasurement::recorded(report));
+                    self.push_kept(KeptMeasurement::recorded(report));
                     self.overlay.set(self.last_kept());
                 }
                 Err(error) => self.complaint.set(Some(error)),
@@ -71,8 +71,8 @@ impl Session {
         });
     }
 
-    /// The bundled model whose recording is the overlay, if it is not the chosen one, whose recording is always the
-    /// overlay when it is measured.
+    /// The bundled model whose recording is the overlay; `None` for the chosen model, whose recording always becomes
+    /// the overlay of its measurement.
     pub(crate) fn overlaid_recording(self, at: usize) -> Option<String> {
         let id = self.kept.with(|kept| {
             let kept = kept.get(at).filter(|kept| kept.origin.is_none())?;

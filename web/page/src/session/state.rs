@@ -14,7 +14,7 @@ use straightedge_api::summary::Summary;
 use straightedge_web::comparison::Comparison;
 use straightedge_web::comparison::overlay::{Choice, KeptMeasurement, Metric};
 use straightedge_web::comparison::published::Published;
-use straightedge_web::continuation::{Ask, ContinuationState};
+use straightedge_web::continuation::{ContinuationForm, ContinuationState};
 use straightedge_web::lesson::progress::Progress as Reached;
 use straightedge_web::lesson::{Bench, Print, Step};
 use straightedge_web::state::bundled::Expected;
@@ -50,7 +50,7 @@ pub(crate) struct Session {
     /// The order that ended last in the engine, and the memory held then.
     pub(crate) ended: RwSignal<(u32, Memory)>,
     /// The request for a continuation.
-    pub(crate) ask: RwSignal<Ask>,
+    pub(crate) continuation_form: RwSignal<ContinuationForm>,
     /// The latest continuation.
     pub(crate) continuation: RwSignal<ContinuationState>,
     /// Recorded continuations of the first model, once loaded.
@@ -78,7 +78,7 @@ pub(crate) struct Session {
     /// The definition that is shown.
     pub(crate) defined: RwSignal<Option<Definition>>,
     /// The language that the link asks for.
-    pub(crate) asked_language: Option<Language>,
+    pub(crate) requested_language: Option<Language>,
     /// The parts of the page that are shown.
     pub(crate) frame: RwSignal<Frame>,
     /// Which R² the profile shows.
@@ -138,7 +138,7 @@ pub(crate) struct Preview {
     /// Number of the request; 0 before the first.
     pub(super) number: u32,
     /// The order requested, without its number.
-    pub(super) asked: Option<Order>,
+    pub(super) requested: Option<Order>,
     /// Whether the answer is outdated although the request is the same.
     pub(super) is_stale: bool,
     /// Whether the engine is still working on it.
@@ -200,7 +200,7 @@ impl Session {
             storage: RwSignal::new(None),
             unfinished: RwSignal::new(None),
             ended: RwSignal::new((0, Memory::default())),
-            ask: RwSignal::new(Ask::default()),
+            continuation_form: RwSignal::new(ContinuationForm::default()),
             continuation: RwSignal::new(ContinuationState::default()),
             texts: RwSignal::new(None),
             device: RwSignal::new(None),
@@ -214,7 +214,7 @@ impl Session {
             row: RwSignal::new(0),
             pointed: RwSignal::new(None),
             defined: RwSignal::new(None),
-            asked_language: None,
+            requested_language: None,
             frame: RwSignal::new(Frame::default()),
             metric: RwSignal::new(Metric::default()),
             overlay: RwSignal::new(None),

@@ -152,7 +152,7 @@ fn readout(session: Session) -> String {
     session.run.with(|run| match session.focus.get() {
         Some(number) => {
             let overlay = session.overlay_shown();
-            table::sentence(run, number, session.metric.get()) + &table::beside(number, overlay.as_ref())
+            table::sentence(run, number, session.metric.get()) + &table::overlay_sentence(number, overlay.as_ref())
         }
         None if run.blocks().is_empty() && session.introduced.with(Option::is_none) => String::new(),
         None if session.introduced.with(Option::is_some) => r().chart_hint_published.into(),

@@ -104,9 +104,9 @@ fn RunItem(session: Session, known: Memo<Sources>, key: Key) -> impl IntoView {
         None => (t().status_starting.into(), None),
     });
     let entry = Memo::new(move |_| session.comparison.with(|comparison| comparison.entry(&of()).cloned()));
-    let look = move || {
-        let look = entry.get().map(|entry| entry.look).unwrap_or_default();
-        sample(&Series { look, joined: true, marked: true, ..Series::default() })
+    let swatch = move || {
+        let style = entry.get().map(|entry| entry.style).unwrap_or_default();
+        sample(&Series { style, joined: true, marked: true, ..Series::default() })
     };
     let is_shown = move || entry.get().is_some_and(|entry| !entry.is_hidden).to_string();
     let is_free = Memo::new(move |_| {
@@ -121,7 +121,7 @@ fn RunItem(session: Session, known: Memo<Sources>, key: Key) -> impl IntoView {
                 type="button" class="show" data-testid="show" aria-pressed=is_shown
                 on:click=move |_| session.comparison.update(|comparison| comparison.toggle(&of()))
             >
-                <span inner_html=look></span>
+                <span inner_html=swatch></span>
                 <span class="name">{move || name.get().0}</span>
                 <span class="source">{move || name.get().1.map(Source::text)}</span>
             </button>

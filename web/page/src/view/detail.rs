@@ -4,7 +4,7 @@ use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, Report};
-use straightedge_web::figures::detail_numbers::{missing, missing_detail, missing_told, numbers, strip_value};
+use straightedge_web::figures::detail_numbers::{missing, missing_detail, missing_sentence, numbers, strip_value};
 use straightedge_web::figures::{Figure, figures, shown_block};
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
@@ -95,7 +95,7 @@ fn Strip(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
         })
     });
     let count = Memo::new(move |_| bars.with(Vec::len));
-    let told = Memo::new(move |_| session.run.with(|run| Some(strip_value(run.report()?, shown.get()?))));
+    let value_text = Memo::new(move |_| session.run.with(|run| Some(strip_value(run.report()?, shown.get()?))));
     let press = move |event: KeyboardEvent| {
         if let Some(Some(next)) = step(&event.key(), shown.get_untracked(), count.get_untracked()) {
             event.prevent_default();
@@ -119,7 +119,7 @@ fn Strip(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
         <div
             class="strip" role="slider" tabindex="0" data-testid="strip" aria-label=d().strip aria-valuemin="0"
             aria-valuemax=move || count.get().saturating_sub(1) aria-valuenow=move || shown.get().unwrap_or(0).min(count.get().saturating_sub(1))
-            aria-valuetext=move || told.get().unwrap_or_default() on:keydown=press
+            aria-valuetext=move || value_text.get().unwrap_or_default() on:keydown=press
         >
             {move || bars.get().into_iter().map(bar).collect_view()}
         </div>
@@ -203,7 +203,9 @@ fn Missing(session: Session, block: Memo<Option<BlockReport>>) -> impl IntoView 
         block.with(|block| session.run.with(|run| Some(missing(run.report()?, block.as_ref()?)))).unwrap_or_default()
     });
     let sentence = Memo::new(move |_| {
-        block.with(|block| session.run.with(|run| missing_told(run.report()?, block.as_ref()?, Run::is_untouched(run))))
+        block.with(|block| {
+            session.run.with(|run| missing_sentence(run.report()?, block.as_ref()?, Run::is_untouched(run)))
+        })
     });
     let older = Memo::new(move |_| block.with(|block| missing_detail(block.as_ref()?)));
     let offers = move || {

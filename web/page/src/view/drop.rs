@@ -6,7 +6,7 @@ use leptos::task::spawn_local;
 use straightedge_web::text::t;
 use web_sys::DragEvent;
 
-use crate::picked::{below, dropped};
+use crate::picked::{dropped, files_below};
 use crate::session::Session;
 
 /// An overlay shown while files hover over the page.
@@ -33,7 +33,7 @@ pub(crate) fn Drop(session: Session) -> impl IntoView {
         hovers.set(false);
         let (entries, mut picked) = event.data_transfer().map(|transfer| dropped(&transfer)).unwrap_or_default();
         spawn_local(async move {
-            picked.extend(below(entries).await);
+            picked.extend(files_below(entries).await);
             if !picked.is_empty() {
                 session.take(picked);
             }

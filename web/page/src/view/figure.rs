@@ -32,8 +32,8 @@ pub(crate) enum Place {
     Continuation,
 }
 
-/// One figure; `at` is its number within the view. `point` receives the highlighted mark. `marked` is a
-/// mark of the first series to highlight and bring into view, and its call says that this was done.
+/// One figure; `at` is its number within the view. `point` receives the highlighted mark. `marked` is a mark of the
+/// first series to highlight and scroll into view; the figure calls it once that is done.
 #[component]
 pub(crate) fn FigureView(
     session: Session,
@@ -54,7 +54,7 @@ pub(crate) fn FigureView(
     let singled_out =
         move || spot.get().map(|spot| plot.with(|plot| layout.with(|layout| single_out(plot, layout, spot))));
     let readout = Memo::new(move |_| match spot.get() {
-        Some(spot) => plot.with(|plot| plot.tell(spot)),
+        Some(spot) => plot.with(|plot| plot.describe(spot)),
         None if place == Place::Block => String::new(),
         None => t().figure_hint.into(),
     });
@@ -108,7 +108,7 @@ pub(crate) fn FigureView(
     }
     view! {
         <figure class="plot" data-testid=format!("figure-{at}")>
-            <h3>{move || explained(session, &if place == Place::Block { alone(&title.get()) } else { title.get() })}</h3>
+            <h3>{move || explained(session, &if place == Place::Block { without_block_name(&title.get()) } else { title.get() })}</h3>
             {(place != Place::Many).then(|| view! { <Legend figure hidden/> })}
             <div
                 class="chart" data-testid=format!("chart-{at}") node_ref=frame tabindex="0" role="slider"
@@ -131,7 +131,7 @@ pub(crate) fn FigureView(
 }
 
 /// A title without its leading block name.
-fn alone(title: &str) -> String {
+fn without_block_name(title: &str) -> String {
     let Some((_, rest)) = title.split_once(": ") else { return title.into() };
     let mut letters = rest.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())

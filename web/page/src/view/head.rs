@@ -23,7 +23,7 @@ pub(crate) fn Head(session: Session) -> impl IntoView {
         }
     };
     let is_closed = Memo::new(move |_| session.guide.step.with(Option::is_none));
-    let in_language = session.asked_language.map_or(String::new(), |language| format!("&lang={}", language.id()));
+    let in_language = session.requested_language.map_or(String::new(), |language| format!("&lang={}", language.id()));
     let lesson = format!("?v=1&lesson=1{in_language}");
     let name = fill(l().open, &[("minutes", &minutes().to_string())]);
     view! {

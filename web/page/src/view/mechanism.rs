@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use straightedge_api::report::{BlockReport, Report};
 use straightedge_web::chart::mechanism::draw;
-use straightedge_web::figures::mechanism::{mechanism, rows, told};
+use straightedge_web::figures::mechanism::{mechanism, rows, sentence};
 use straightedge_web::figures::shown_block;
 use straightedge_web::state::views::View;
 use straightedge_web::text::detail::t as d;
@@ -15,7 +15,7 @@ use crate::session::Session;
 pub(crate) fn Mechanism(session: Session) -> impl IntoView {
     let row = session.row;
     let parts = Memo::new(move |_| with_block(session, |report, block| mechanism(report, block, row.get())).flatten());
-    let said = Memo::new(move |_| with_block(session, |_, block| told(block, row.get())).flatten());
+    let text = Memo::new(move |_| with_block(session, |_, block| sentence(block, row.get())).flatten());
     let count = Memo::new(move |_| with_block(session, |_, block| rows(block)).unwrap_or(0));
     let turn = move |by: usize| {
         let count = count.get_untracked().max(1);
@@ -43,7 +43,7 @@ pub(crate) fn Mechanism(session: Session) -> impl IntoView {
                     {drawings}
                 </div>
                 <Show when=move || has_rows.get()>
-                    <p class="reading"><output data-testid="mechanism-told">{move || said.get()}</output></p>
+                    <p class="reading"><output data-testid="mechanism-told">{move || text.get()}</output></p>
                     <div class="chips">
                         <button
                             type="button" class="chip" data-testid="mechanism-previous"
@@ -68,11 +68,11 @@ pub(crate) fn Mechanism(session: Session) -> impl IntoView {
     }
 }
 
-fn with_block<T>(session: Session, look: impl FnOnce(&Report, &BlockReport) -> T) -> Option<T> {
+fn with_block<T>(session: Session, read: impl FnOnce(&Report, &BlockReport) -> T) -> Option<T> {
     let chosen = session.block.get();
     session.run.with(|run| {
         let report = run.report()?;
         let number = shown_block(View::Block, report, chosen)?;
-        report.blocks.iter().find(|block| block.block == number).map(|block| look(report, block))
+        report.blocks.iter().find(|block| block.block == number).map(|block| read(report, block))
     })
 }

@@ -37,7 +37,7 @@ pub(crate) fn Failure(session: Session) -> impl IntoView {
 /// The warnings of the report, folded if there are many.
 #[component]
 pub(crate) fn Warnings(session: Session) -> impl IntoView {
-    let warnings = Memo::new(move |_| session.run.with(|run| warnings::told(run.warnings())));
+    let warnings = Memo::new(move |_| session.run.with(|run| warnings::sentences(run.warnings())));
     let count = Memo::new(move |_| warnings.with(Vec::len));
     let items = move || {
         let lines = warnings.get().into_iter().map(|text| view! { <li>{stressed(&text)}</li> });

@@ -91,14 +91,14 @@ pub(crate) fn OpenReport(session: Session) -> impl IntoView {
 /// Description of the overlay, and its agreement with the measurement.
 #[component]
 pub(crate) fn OverlayNote(session: Session) -> impl IntoView {
-    let told = Memo::new(move |_| {
+    let comparison_text = Memo::new(move |_| {
         let overlay = session.overlay_shown()?;
         let metric = session.metric.get();
         let ours = session.run.with(|run| run.report().map(|report| metric.by_block(report)).unwrap_or_default());
         Some((agreement(&ours, &overlay.values), overlay.note))
     });
     view! {
-        {move || told.get().map(|(agreement, note)| view! {
+        {move || comparison_text.get().map(|(agreement, note)| view! {
             <ul class="facts" data-testid="agreement">{agreement.map(|text| view! { <li>{text}</li> })}</ul>
             <p class="note" data-testid="overlay-note">{typeset_owned(note)}</p>
         })}

@@ -183,8 +183,8 @@ fn unextended(session: Session) -> &'static str {
     })
 }
 
-/// The question a measure answers, and a button that adds it to the measurement shown, for all blocks or one, or that
-/// measures with it what is not measured here yet.
+/// The question a measure answers, and a button that adds it to the measurement shown, for all blocks or one. If
+/// nothing was measured here yet, the button starts a measurement that includes it.
 #[component]
 pub(super) fn Offer(session: Session, view: View, measure: Measure) -> impl IntoView {
     let scope = RwSignal::new(None::<usize>);

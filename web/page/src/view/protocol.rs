@@ -151,21 +151,21 @@ fn Switch(
 fn Measures(session: Session) -> impl IntoView {
     let choice = |measure: Measure| {
         let change = move |event| {
-            let is_wanted = event_target_checked(&event);
+            let is_checked = event_target_checked(&event);
             session.form.update(|form| {
-                if is_wanted {
+                if is_checked {
                     form.measures.insert(measure)
                 } else {
                     form.measures.remove(&measure)
                 };
             });
         };
-        let is_wanted = move || session.form.with(|form| form.measures.contains(&measure));
+        let is_checked = move || session.form.with(|form| form.measures.contains(&measure));
         let note = format!("measures-{measure}-note");
         view! {
             <label>
                 <input
-                    type="checkbox" data-testid=format!("measures-{measure}") prop:checked=is_wanted on:change=change
+                    type="checkbox" data-testid=format!("measures-{measure}") prop:checked=is_checked on:change=change
                     aria-describedby=note.clone()
                 />
                 {views::name(measure)}

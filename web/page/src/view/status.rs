@@ -29,7 +29,7 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
     let is_running = Memo::new(move |_| session.run.with(Run::is_running));
     let share = move || progress().map(|progress| progress.fraction().to_string());
     let detail = move || progress().map(|progress| words::progress(&progress)).unwrap_or_default();
-    let beside = move || session.run.with(|run| run.beside().map(|beside| words::beside(&beside)));
+    let concurrent = move || session.run.with(|run| run.concurrent().map(|concurrent| words::concurrent(&concurrent)));
     let has_detail = Memo::new(move |_| progress().is_some_and(|progress| progress.total > 0));
     let has_report = Memo::new(move |_| session.run.with(|run| run.report().is_some() && !run.is_untouched()));
     let has_trace = Memo::new(move |_| session.run.with(|run| !run.spans().is_empty()));
@@ -64,7 +64,7 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
                     data-ended=move || session.ended.get().0
                     data-gpu-bytes=move || session.ended.get().1.gpu_bytes
                     data-wasm-bytes=move || session.ended.get().1.wasm_bytes>{line}</span>
-                <Show when=move || has_detail.get()>" · "<span data-testid="progress">{detail}</span>{beside}</Show>
+                <Show when=move || has_detail.get()>" · "<span data-testid="progress">{detail}</span>{concurrent}</Show>
                 <Show when=move || has_trace.get() && !is_running.get()>
                     " "
                     <button

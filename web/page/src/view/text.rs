@@ -1,7 +1,7 @@
 //! The choice of a text: bundled, generated, from the hub, pasted, or a file.
 
 use leptos::prelude::*;
-use straightedge_api::bundled::{DefaultText, MADE_TEXTS};
+use straightedge_api::bundled::{DefaultText, SYNTHETIC_TEXTS};
 use straightedge_api::error::Error;
 use straightedge_web::state::form::{ModelChoice, TextChoice as Choice, WIKITEXT};
 use straightedge_web::state::preview;
@@ -35,9 +35,10 @@ fn wikitext_titles() -> [&'static str; 3] {
 
 /// Texts that perplexity can be measured on, with their titles.
 pub(super) fn offered_evals() -> Vec<(Choice, String)> {
-    let made = MADE_TEXTS.map(|corpus| (Choice::Made(corpus.into()), fill(t().text_made, &[("corpus", corpus)])));
+    let synthetic =
+        SYNTHETIC_TEXTS.map(|corpus| (Choice::Synthetic(corpus.into()), fill(t().text_made, &[("corpus", corpus)])));
     let wikitext = WIKITEXT.into_iter().zip(wikitext_titles());
-    made.into_iter().chain(wikitext.map(|(name, title)| (Choice::Hub(name.into()), title.into()))).collect()
+    synthetic.into_iter().chain(wikitext.map(|(name, title)| (Choice::Hub(name.into()), title.into()))).collect()
 }
 
 #[component]
@@ -48,7 +49,7 @@ fn Text(session: Session) -> impl IntoView {
         let text = match value.as_str() {
             PASTED => Choice::Pasted,
             FILE => Choice::File,
-            name if MADE_TEXTS.contains(&name) => Choice::Made(name.into()),
+            name if SYNTHETIC_TEXTS.contains(&name) => Choice::Synthetic(name.into()),
             name => match name.strip_prefix(HUB) {
                 Some(name) => Choice::Hub(name.into()),
                 None => Choice::Bundled(name.into()),
@@ -69,8 +70,9 @@ fn Text(session: Session) -> impl IntoView {
         });
         options.collect_view()
     };
-    let made = MADE_TEXTS
-        .map(|corpus| option(corpus.into(), Choice::Made(corpus.into()), fill(t().text_made, &[("corpus", corpus)])));
+    let synthetic = SYNTHETIC_TEXTS.map(|corpus| {
+        option(corpus.into(), Choice::Synthetic(corpus.into()), fill(t().text_made, &[("corpus", corpus)]))
+    });
     let wikitext = WIKITEXT
         .iter()
         .zip(wikitext_titles())
@@ -79,7 +81,7 @@ fn Text(session: Session) -> impl IntoView {
     let is_pasted = move || choice.with(|choice| *choice == Choice::Pasted);
     let is_file = move || choice.with(|choice| *choice == Choice::File);
     let note = move || match choice.get() {
-        Choice::Made(_) => t().text_made_note,
+        Choice::Synthetic(_) => t().text_made_note,
         Choice::Hub(_) => t().text_wikitext_note,
         _ => "",
     };
@@ -87,7 +89,7 @@ fn Text(session: Session) -> impl IntoView {
         <fieldset>
             <label class="title" for="text">{t().text}</label>
             <select id="text" data-testid="text-select" on:change=choose>
-                <optgroup label=t().text_group_bundled>{bundled}{made.collect_view()}</optgroup>
+                <optgroup label=t().text_group_bundled>{bundled}{synthetic.collect_view()}</optgroup>
                 <optgroup label=t().text_group_hub>{wikitext.collect_view()}</optgroup>
                 <optgroup label=t().text_group_own>
                     <option value=PASTED selected=is_pasted>{t().text_pasted}</option>

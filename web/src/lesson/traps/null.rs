@@ -23,7 +23,7 @@ pub struct Null {
 impl Null {
     /// The least-squares map, and its held-out R².
     pub fn fit(self) -> (Map, f64) {
-        self.fit_to(&made(SEED))
+        self.fit_to(&synthetic(SEED))
     }
 
     fn fit_to(self, rows: &Rows) -> (Map, f64) {
@@ -38,7 +38,7 @@ impl Null {
     }
 
     fn change_for(seed: u64) -> f64 {
-        let rows = made(seed);
+        let rows = synthetic(seed);
         let [cut, kept] = [false, true].map(|keeps_all| Self { keeps_all }.fit_to(&rows).1);
         kept - cut
     }
@@ -49,7 +49,7 @@ impl Null {
 }
 
 /// Synthetic rows, normalised in f32 as in a network.
-fn made(seed: u64) -> Rows {
+fn synthetic(seed: u64) -> Rows {
     let mut random = Random::new(seed);
     let mut rows = Rows::default();
     for _ in 0..ROWS {

@@ -23,7 +23,8 @@ impl Scalar {
     /// Held-out R² of the best maps of all outputs, against one mean each and against one common mean.
     pub fn scores(self) -> [f64; 2] {
         let offset = f64::from(self.offset) / 10.0;
-        let outputs: Vec<_> = CONSTANTS.iter().enumerate().map(|(at, constant)| made(at, constant * offset)).collect();
+        let outputs: Vec<_> =
+            CONSTANTS.iter().enumerate().map(|(at, constant)| synthetic(at, constant * offset)).collect();
         let fitted: Vec<(Rows, Map)> = outputs
             .iter()
             .map(|rows| (rows.only(|at| at >= ROWS / 2), rows.only(|at| at < ROWS / 2).fit(CUT)))
@@ -53,7 +54,7 @@ impl Scalar {
 }
 
 /// Synthetic rows of one output; the input explains about a third of it.
-fn made(output: usize, constant: f64) -> Rows {
+fn synthetic(output: usize, constant: f64) -> Rows {
     let mut random = Random::new(11 + output as u64);
     let mut rows = Rows::default();
     for _ in 0..ROWS {

@@ -9,9 +9,9 @@ use straightedge_web::state::words;
 use straightedge_web::text::continuation::t;
 
 use super::super::figure::{FigureView, Place};
-use super::ask::{Asked, BlockChoice};
 use super::detail::Detail;
 use super::flow::Texts;
+use super::form::{BlockChoice, PromptForm};
 use super::recorded::{RecordedTexts, SmallProfile};
 use super::spot::Spot;
 use crate::session::Session;
@@ -45,7 +45,7 @@ pub(crate) fn ContinuationState(session: Session) -> impl IntoView {
             </div>
             <SmallProfile session/>
         </div>
-        <Asked session/>
+        <PromptForm session/>
         <ProgressPair session/>
         <Show when=move || has_steps.get()>
             <Detail session spot/>
@@ -63,7 +63,9 @@ fn Kept(session: Session) -> impl IntoView {
         let (known, model) = (session.known_blocks(), session.model_name());
         let stale = |continuation: &State| {
             let is_over = !continuation.is_running();
-            session.ask.with(|ask| continuation::stale(continuation, ask, &known, model.as_deref()).filter(|_| is_over))
+            session
+                .continuation_form
+                .with(|form| continuation::stale(continuation, form, &known, model.as_deref()).filter(|_| is_over))
         };
         session.continuation.with(stale)
     });

@@ -35,7 +35,7 @@ fn Summary(session: Session) -> impl IntoView {
         let is_done = Memo::new(move |_| progress.with(|progress| progress.is_done(step)));
         view! {
             <li data-done=move || is_done.get().to_string() data-testid=format!("summary-{step}")>
-                <strong>{step.told().title}</strong>
+                <strong>{step.texts().title}</strong>
                 <span>{move || progress.with(|progress| summary(progress, step))}</span>
             </li>
         }

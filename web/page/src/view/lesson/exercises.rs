@@ -38,7 +38,7 @@ fn Field(session: Session, exercise: Exercise) -> impl IntoView {
     let given = Memo::new(move |_| bench.with(|bench| bench.answers.get(&exercise).cloned().unwrap_or_default()));
     let is_known = Memo::new(move |_| session.run.with(|run| exercise.solution(run.report()).is_some()));
     let verdict = Memo::new(move |_| session.run.with(|run| exercise.is_right(&given.get(), run.report())));
-    let said = move || match (is_known.get(), verdict.get()) {
+    let feedback = move || match (is_known.get(), verdict.get()) {
         (false, _) => l().exercise_unknown,
         (true, Some(true)) => l().exercise_right,
         (true, Some(false)) => l().exercise_wrong,
@@ -61,7 +61,7 @@ fn Field(session: Session, exercise: Exercise) -> impl IntoView {
                 data-testid=format!("verdict-{}", exercise.id())
                 data-right=move || verdict.get().map(|is_right| is_right.to_string())
             >
-                {said}
+                {feedback}
             </output>
         </label>
     }

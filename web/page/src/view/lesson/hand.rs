@@ -49,11 +49,11 @@ pub(super) fn Example(session: Session) -> impl IntoView {
 /// The numbers of the shown line.
 fn reading(hand: &Hand) -> String {
     let (line, r2) = hand.shown();
-    let told = |r2: Option<f64>| if r2.is_some() { fixed(r2, 6) } else { l().line_flat.into() };
+    let texts = |r2: Option<f64>| if r2.is_some() { fixed(r2, 6) } else { l().line_flat.into() };
     let [low, high] = hand.interval.map(|end| fixed(Some(end), 2));
     let sign = if line.intercept < 0.0 { "−" } else { "+" };
     let [slope, intercept] = [line.slope, line.intercept.abs()].map(|value| fixed(Some(value), 3));
-    let (r2, best) = (told(r2), told(hand.best().1));
+    let (r2, best) = (texts(r2), texts(hand.best().1));
     let gaps = [
         ("low", low.as_str()),
         ("high", &high),

@@ -43,7 +43,7 @@ pub(super) fn Example(session: Session) -> impl IntoView {
         <div class="example">
             <Slider
                 name=l().many_inputs id="many-inputs".into() min=1 max=INPUTS as u32 value=inputs
-                said=Signal::derive(move || inputs.get().to_string()) set
+                value_text=Signal::derive(move || inputs.get().to_string()) set
             />
             <div class="chips" role="group" aria-label=l().many_rows>
                 <span>{l().many_rows}</span>{ROWS.map(choice).collect_view()}

@@ -76,7 +76,7 @@ fn Place(session: Session, step: Step) -> impl IntoView {
     let is_open = Memo::new(move |_| session.guide.step.get() == Some(step));
     let name = move || {
         let text = if is_done.get() { l().step_done } else { l().step };
-        fill(text, &[("step", &step.to_string()), ("title", step.told().title)])
+        fill(text, &[("step", &step.to_string()), ("title", step.texts().title)])
     };
     view! {
         <li>

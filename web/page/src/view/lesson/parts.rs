@@ -36,7 +36,7 @@ pub(super) fn Slider(
     min: u32,
     max: u32,
     #[prop(into)] value: Signal<u32>,
-    #[prop(into)] said: Signal<String>,
+    #[prop(into)] value_text: Signal<String>,
     set: Callback<u32>,
 ) -> impl IntoView {
     let slide = move |event| {
@@ -48,10 +48,10 @@ pub(super) fn Slider(
         <label class="slide">
             <span>{name}</span>
             <input
-                type="range" min=min max=max data-testid=id aria-valuetext=said
+                type="range" min=min max=max data-testid=id aria-valuetext=value_text
                 prop:value=move || value.get().to_string() on:input=slide
             />
-            <output>{said}</output>
+            <output>{value_text}</output>
         </label>
     }
 }

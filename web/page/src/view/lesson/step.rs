@@ -16,7 +16,7 @@ use crate::view::typeset::typeset_owned;
 /// One step with everything in it.
 #[component]
 pub(super) fn OneStep(session: Session, step: Step) -> impl IntoView {
-    let told = step.told();
+    let texts = step.texts();
     let heading = NodeRef::<H2>::new();
     let is_open = Memo::new(move |_| session.guide.is_open(step));
     // The heading takes the focus when the visitor opens the step, not when the page opens with it.
@@ -30,12 +30,12 @@ pub(super) fn OneStep(session: Session, step: Step) -> impl IntoView {
     });
     let id = StoredValue::new(format!("step-title-{step}"));
     let time = fill(l().minutes, &[("minutes", &step.minutes().to_string())]);
-    let paragraphs = told.text.lines().map(|text| view! { <p>{typeset_owned(text.into())}</p> }).collect_view();
+    let paragraphs = texts.text.lines().map(|text| view! { <p>{typeset_owned(text.into())}</p> }).collect_view();
     view! {
         <article class="step" hidden=move || !is_open.get() aria-labelledby=id.get_value() data-step=step.to_string()>
             <div class="titled">
                 <h2 id=id.get_value() data-testid=id.get_value() tabindex="-1" node_ref=heading>
-                    <span class="number">{step.to_string()}</span>" "{told.title}
+                    <span class="number">{step.to_string()}</span>" "{texts.title}
                 </h2>
                 <p class="note time">{time}</p>
             </div>
@@ -51,16 +51,16 @@ pub(super) fn OneStep(session: Session, step: Step) -> impl IntoView {
                 {experiment(session, step)}
                 {(!matches!(step, Step::Traps | Step::Exercises)).then(|| view! { <Lines name=l().handout_saw/> })}
             </div>
-            <Look session step/>
+            <Observations session step/>
         </article>
     }
 }
 
 /// What the terms in its texts mean, folded.
 fn terms(step: Step) -> impl IntoView {
-    let told = step.told();
+    let texts = step.texts();
     let term = |[name, meaning]: [String; 2]| view! { <dt>{typeset_owned(name)}</dt><dd>{meaning}</dd> };
-    let terms = terms_in(&[told.text, told.task].join(" ")).into_iter().map(term).collect_view();
+    let terms = terms_in(&[texts.text, texts.task].join(" ")).into_iter().map(term).collect_view();
     view! {
         <details class="terms">
             <summary>{l().terms}</summary>
@@ -97,7 +97,7 @@ fn experiment(session: Session, step: Step) -> AnyView {
 fn Task(session: Session, step: Step) -> impl IntoView {
     let is_done = Memo::new(move |_| session.guide.progress.with(|progress| progress.is_done(step)));
     let is_busy = Memo::new(move |_| session.is_busy_for(step));
-    let hindered = Memo::new(move |_| session.frame.with(|frame| step.hindered(frame)));
+    let obstacle = Memo::new(move |_| session.frame.with(|frame| step.obstacle(frame)));
     // A task of several presses says so.
     let is_one_of_several = matches!(step, Step::Traps | Step::Learned | Step::Regimes);
     let name = move || match is_busy.get() {
@@ -108,9 +108,9 @@ fn Task(session: Session, step: Step) -> impl IntoView {
     view! {
         <div class="task" data-testid=format!("task-{step}") data-done=move || is_done.get().to_string()>
             <h3>{l().to_do}</h3>
-            <p>{step.told().task}</p>
+            <p>{step.texts().task}</p>
             <p class="act">
-                <Show when=move || step.can_be_done() && hindered.get().is_none()>
+                <Show when=move || step.can_be_done() && obstacle.get().is_none()>
                     <button
                         type="button" class="more" data-testid=format!("do-{step}") disabled=move || is_busy.get()
                         on:click=move |_| session.do_step(step)
@@ -118,7 +118,7 @@ fn Task(session: Session, step: Step) -> impl IntoView {
                         {name}
                     </button>
                 </Show>
-                <span class="note">{move || hindered.get()}</span>
+                <span class="note">{move || obstacle.get()}</span>
                 <span class="done" role="status" data-testid=format!("done-{step}")>
                     {move || is_done.get().then_some(l().done)}
                 </span>
@@ -129,12 +129,12 @@ fn Task(session: Session, step: Step) -> impl IntoView {
 
 /// What to observe: after the task is done, so that nobody reads the outcome before seeing it.
 #[component]
-fn Look(session: Session, step: Step) -> impl IntoView {
+fn Observations(session: Session, step: Step) -> impl IntoView {
     let is_done = Memo::new(move |_| session.guide.progress.with(|progress| progress.is_done(step)));
     view! {
         <div class="look" data-testid=format!("look-{step}") hidden=move || !is_done.get()>
             <h3>{l().look_for}</h3>
-            <p>{step.told().look}</p>
+            <p>{step.texts().observations}</p>
             {(step == Step::Swap).then(|| view! {
                 <button type="button" data-testid="look-sides" on:click=move |_| session.open_view(View::Continuation)>
                     {l().swap_sides}

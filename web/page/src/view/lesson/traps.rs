@@ -53,7 +53,8 @@ pub(super) fn Example(session: Session) -> impl IntoView {
     }
 }
 
-/// The explanation of the open trap, which stands with the step’s text where that has a column of its own.
+/// The explanation of the open trap. If the step’s text has a column of its own, the explanation is part of that
+/// column.
 #[component]
 pub(super) fn About(session: Session) -> impl IntoView {
     let open = Memo::new(move |_| session.guide.bench.with(|bench| bench.traps.open));
@@ -69,11 +70,11 @@ fn Scalar(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
         fill(l().trap_scalar_reading, &[("own", &own), ("one", &one)])
     };
     let value = Signal::derive(move || scalar.get().offset);
-    let said = Signal::derive(move || fixed(Some(f64::from(value.get()) / 10.0), 1));
+    let value_text = Signal::derive(move || fixed(Some(f64::from(value.get()) / 10.0), 1));
     let set = Callback::new(move |offset| bench.update(|bench| bench.traps.scalar.offset = offset));
     view! {
-        <Slider name=l().trap_scalar_slider id="trap-slider-scalar".into() min=0 max=30 value said set/>
-        <Reading id="trap-reading-scalar" said=Signal::derive(reading)/>
+        <Slider name=l().trap_scalar_slider id="trap-slider-scalar".into() min=0 max=30 value value_text set/>
+        <Reading id="trap-reading-scalar" value_text=Signal::derive(reading)/>
         <Picture plot label=l().trap_scalar_chart/>
     }
 }
@@ -84,14 +85,14 @@ fn Outlier(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
     let plot = Memo::new(move |_| pictures::outlier(outlier.get()));
     let reading = move || fill(l().trap_outlier_reading, &[("r2", &fixed(Some(outlier.get().fit().0), 3))]);
     let value = Signal::derive(move || outlier.get().size);
-    let said = Signal::derive(move || value.get().to_string());
+    let value_text = Signal::derive(move || value.get().to_string());
     let set = Callback::new(move |size| bench.update(|bench| bench.traps.outlier.size = size));
     let is_on = Signal::derive(move || outlier.get().is_left_out);
     let switch = Callback::new(move |is_on| bench.update(|bench| bench.traps.outlier.is_left_out = is_on));
     view! {
-        <Slider name=l().trap_outlier_slider id="trap-slider-outlier".into() min=0 max=40 value said set/>
+        <Slider name=l().trap_outlier_slider id="trap-slider-outlier".into() min=0 max=40 value value_text set/>
         <Switch id="trap-switch-outlier" name=l().trap_outlier_skip is_on switch/>
-        <Reading id="trap-reading-outlier" said=Signal::derive(reading)/>
+        <Reading id="trap-reading-outlier" value_text=Signal::derive(reading)/>
         <Picture plot label=l().trap_outlier_chart/>
     }
 }
@@ -136,16 +137,16 @@ fn Trained(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
     let value = Signal::derive(move || chosen.get().tenths);
     let set = Callback::new(move |tenths| bench.update(|bench| bench.traps.baseline.tenths = tenths));
     view! {
-        <Slider name=l().trap_baseline_slider id="trap-slider-baseline".into() min=0 max=40 value said=Signal::derive(steps) set/>
-        <Reading id="trap-reading-baseline" said=Signal::derive(reading)/>
+        <Slider name=l().trap_baseline_slider id="trap-slider-baseline".into() min=0 max=40 value value_text=Signal::derive(steps) set/>
+        <Reading id="trap-reading-baseline" value_text=Signal::derive(reading)/>
         <Picture plot label=l().trap_baseline_chart/>
         <p class="note">{l().trap_baseline_hint}</p>
     }
 }
 
 #[component]
-fn Reading(id: &'static str, said: Signal<String>) -> impl IntoView {
-    view! { <p class="reading"><output data-testid=id>{said}</output></p> }
+fn Reading(id: &'static str, value_text: Signal<String>) -> impl IntoView {
+    view! { <p class="reading"><output data-testid=id>{value_text}</output></p> }
 }
 
 #[component]

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A request.
 #[derive(Debug)]
-pub struct Ask {
+pub struct Request {
     /// GET, HEAD or another.
     pub method: String,
     /// Path and query.
@@ -20,7 +20,7 @@ pub struct Ask {
     headers: Vec<(String, String)>,
 }
 
-impl Ask {
+impl Request {
     /// Reads a request.
     pub(crate) fn read(stream: &TcpStream) -> io::Result<Self> {
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -64,11 +64,14 @@ mod tests {
     #[test]
     fn first_line_and_headers_are_read() {
         let text = "GET /a?b=1 HTTP/1.1\r\nHost: x:1\r\nRANGE:  bytes=0-3\r\n\r\nrest";
-        let ask = Ask::parse(text.as_bytes()).expect("a request");
-        assert_eq!((&*ask.method, &*ask.url), ("GET", "/a?b=1"));
-        assert_eq!((ask.header("host"), ask.header("range"), ask.header("x")), (Some("x:1"), Some("bytes=0-3"), None));
+        let request = Request::parse(text.as_bytes()).expect("a request");
+        assert_eq!((&*request.method, &*request.url), ("GET", "/a?b=1"));
+        assert_eq!(
+            (request.header("host"), request.header("range"), request.header("x")),
+            (Some("x:1"), Some("bytes=0-3"), None)
+        );
         for wrong in ["", "GET\r\n\r\n", "GET /\r\n"] {
-            assert!(Ask::parse(wrong.as_bytes()).is_err(), "{wrong:?}");
+            assert!(Request::parse(wrong.as_bytes()).is_err(), "{wrong:?}");
         }
     }
 }

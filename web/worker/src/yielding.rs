@@ -16,57 +16,57 @@ use wasm_bindgen::prelude::*;
 use web_sys::{MessageChannel, MessagePort};
 
 /// Runs `work` and yields to the browser whenever it pauses, so that a cancel is received there.
-pub(crate) async fn attentive<F: Future>(work: F) -> F::Output {
-    let turn = Turn::new();
-    let alarm = Arc::new(Alarm::default());
-    let waker = Waker::from(Arc::clone(&alarm));
+pub(crate) async fn run_yielding<F: Future>(work: F) -> F::Output {
+    let browser = BrowserYield::new();
+    let flag = Arc::new(WakeFlag::default());
+    let waker = Waker::from(Arc::clone(&flag));
     let mut work = pin!(work);
     loop {
-        alarm.rang.store(false, Ordering::Relaxed);
+        flag.is_woken.store(false, Ordering::Relaxed);
         if let Poll::Ready(output) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
             return output;
         }
-        if alarm.rang.load(Ordering::Relaxed) {
-            turn.give().await;
+        if flag.is_woken.load(Ordering::Relaxed) {
+            browser.yield_now().await;
         } else {
-            alarm.wait().await;
+            flag.wait().await;
         }
     }
 }
 
 /// Whether the work can continue at once, which distinguishes a pause from waiting for something.
 #[derive(Default)]
-struct Alarm {
-    rang: AtomicBool,
+struct WakeFlag {
+    is_woken: AtomicBool,
     sleeper: AtomicWaker,
 }
 
-impl Alarm {
+impl WakeFlag {
     async fn wait(&self) {
         poll_fn(|context| {
             self.sleeper.register(context.waker());
-            if self.rang.load(Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending }
+            if self.is_woken.load(Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }
 }
 
-impl Wake for Alarm {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
-        self.rang.store(true, Ordering::Relaxed);
+        self.is_woken.store(true, Ordering::Relaxed);
         self.sleeper.wake();
     }
 }
 
 /// Yields to the browser through a message channel.
-pub(crate) struct Turn {
+pub(crate) struct BrowserYield {
     near: Option<MessagePort>,
     far: Option<MessagePort>,
     waiting: Rc<RefCell<Option<oneshot::Sender<()>>>>,
     _listen: Closure<dyn FnMut()>,
 }
 
-impl Turn {
+impl BrowserYield {
     /// Opens the channel; without one, yielding does nothing.
     pub(crate) fn new() -> Self {
         let waiting = Rc::new(RefCell::new(None::<oneshot::Sender<()>>));
@@ -85,7 +85,7 @@ impl Turn {
     }
 
     /// Waits until the browser has handled its pending messages.
-    pub(crate) async fn give(&self) {
+    pub(crate) async fn yield_now(&self) {
         let (sender, receiver) = oneshot::channel();
         *self.waiting.borrow_mut() = Some(sender);
         if self.far.as_ref().is_some_and(|far| far.post_message(&JsValue::NULL).is_ok()) {
@@ -94,7 +94,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for BrowserYield {
     fn drop(&mut self) {
         for port in [&self.near, &self.far].into_iter().flatten() {
             port.close();

@@ -1,4 +1,4 @@
-// Moves all but the low 32 bits of 64-bit sums to a second array, so that the sums can keep growing:
+// Carries all but the low 32 bits of 64-bit sums to a second array, so that the sums can keep growing:
 // the total is low + 2^32 * high, with low in [0, 2^32) afterwards.
 
 struct Params {
@@ -23,7 +23,7 @@ fn sign_word(word: u32) -> u32 {
 }
 
 @compute @workgroup_size(WORKGROUP)
-fn spill(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+fn carry(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     let i = id.y * groups.x * WORKGROUP + id.x;
     if i >= params.len {
         return;

@@ -12,7 +12,7 @@ const PROMPT: &str = "A day in";
 
 /// All choices of the view. Numbers stay as typed until they are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct ContinuationForm {
     /// The prompt of both models.
     pub prompt: String,
     /// Blocks to make linear; `None`: the most linear one, or all until one is known.
@@ -34,7 +34,7 @@ pub enum Linear {
     Some(BTreeSet<usize>),
 }
 
-impl Default for Ask {
+impl Default for ContinuationForm {
     fn default() -> Self {
         let usual = Continuation::new(PROMPT);
         Self {
@@ -47,7 +47,7 @@ impl Default for Ask {
     }
 }
 
-impl Ask {
+impl ContinuationForm {
     /// The blocks to make linear, of those known.
     pub fn linear(&self, known: &BlockList) -> Linear {
         match &self.blocks {
@@ -84,15 +84,15 @@ impl Ask {
     /// # Errors
     /// A number is invalid or out of its range.
     pub fn continuation(&self) -> Result<Continuation> {
-        let asked = Continuation {
+        let settings = Continuation {
             prompt: self.prompt.clone(),
             tokens: number("--tokens", &self.tokens)?,
             temperature: number("--temperature", &self.temperature.replace(',', "."))?,
             seed: number("--seed", &self.seed)?,
             ..Continuation::new("")
         };
-        asked.check()?;
-        Ok(asked)
+        settings.check()?;
+        Ok(settings)
     }
 }
 
@@ -128,40 +128,47 @@ mod tests {
 
     #[test]
     fn at_first_the_most_linear_block_is_chosen_and_all_where_none_is_known() {
-        let mut ask = Ask::default();
-        assert_eq!(ask.linear(&known()), some(&[2]));
-        assert_eq!(ask.linear(&BlockList::default()), Linear::All);
-        ask.toggle(0, &known());
-        assert_eq!(ask.linear(&known()), some(&[0, 2]));
-        ask.toggle(2, &known());
-        ask.toggle(0, &known());
-        assert_eq!(ask.linear(&known()), some(&[]), "none at all");
-        ask.blocks = Some(Linear::All);
-        ask.toggle(1, &known());
-        assert_eq!(ask.linear(&known()), some(&[0, 2, 3]));
+        let mut form = ContinuationForm::default();
+        assert_eq!(form.linear(&known()), some(&[2]));
+        assert_eq!(form.linear(&BlockList::default()), Linear::All);
+        form.toggle(0, &known());
+        assert_eq!(form.linear(&known()), some(&[0, 2]));
+        form.toggle(2, &known());
+        form.toggle(0, &known());
+        assert_eq!(form.linear(&known()), some(&[]), "none at all");
+        form.blocks = Some(Linear::All);
+        form.toggle(1, &known());
+        assert_eq!(form.linear(&known()), some(&[0, 2, 3]));
     }
 
     #[test]
     fn blocks_that_the_model_does_not_have_are_left_out_and_named() {
-        let ask = Ask { blocks: Some(some(&[1, 3, 4, 9])), ..Ask::default() };
-        assert_eq!((ask.linear(&known()), ask.absent(&known())), (some(&[1, 3]), [4, 9].into()));
-        assert_eq!(ask.linear(&BlockList::default()), some(&[1, 3, 4, 9]), "nobody knows yet");
-        assert!(ask.absent(&BlockList::default()).is_empty() && Ask::default().absent(&known()).is_empty());
+        let form = ContinuationForm { blocks: Some(some(&[1, 3, 4, 9])), ..ContinuationForm::default() };
+        assert_eq!((form.linear(&known()), form.absent(&known())), (some(&[1, 3]), [4, 9].into()));
+        assert_eq!(form.linear(&BlockList::default()), some(&[1, 3, 4, 9]), "nobody knows yet");
+        assert!(
+            form.absent(&BlockList::default()).is_empty() && ContinuationForm::default().absent(&known()).is_empty()
+        );
     }
 
     #[test]
     fn numbers_are_read_as_typed_and_what_is_none_is_named() {
-        let ask = Ask { tokens: " 7".into(), temperature: "0,5".into(), seed: "3".into(), ..Ask::default() };
-        let asked = ask.continuation().unwrap();
-        assert_eq!((asked.tokens, asked.temperature, asked.seed), (7, 0.5, 3));
-        let refused = |ask: Ask| match ask.continuation() {
+        let form = ContinuationForm {
+            tokens: " 7".into(),
+            temperature: "0,5".into(),
+            seed: "3".into(),
+            ..ContinuationForm::default()
+        };
+        let settings = form.continuation().unwrap();
+        assert_eq!((settings.tokens, settings.temperature, settings.seed), (7, 0.5, 3));
+        let refused = |form: ContinuationForm| match form.continuation() {
             Err(Error::InvalidSetting { field, .. }) => field,
             other => panic!("{other:?}"),
         };
-        assert_eq!(refused(Ask { tokens: "many".into(), ..ask.clone() }), "--tokens");
-        assert_eq!(refused(Ask { tokens: "0".into(), ..ask.clone() }), "--tokens");
-        assert_eq!(refused(Ask { temperature: "NaN".into(), ..ask.clone() }), "--temperature");
-        assert_eq!(refused(Ask { seed: "-1".into(), ..ask.clone() }), "--seed");
-        assert_eq!(refused(Ask { prompt: String::new(), ..ask }), "--prompt");
+        assert_eq!(refused(ContinuationForm { tokens: "many".into(), ..form.clone() }), "--tokens");
+        assert_eq!(refused(ContinuationForm { tokens: "0".into(), ..form.clone() }), "--tokens");
+        assert_eq!(refused(ContinuationForm { temperature: "NaN".into(), ..form.clone() }), "--temperature");
+        assert_eq!(refused(ContinuationForm { seed: "-1".into(), ..form.clone() }), "--seed");
+        assert_eq!(refused(ContinuationForm { prompt: String::new(), ..form }), "--prompt");
     }
 }

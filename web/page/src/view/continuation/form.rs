@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
-use straightedge_web::continuation::{self, Ask, BlockList, ContinuationState, Linear};
+use straightedge_web::continuation::{self, BlockList, ContinuationForm, ContinuationState, Linear};
 use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
 use straightedge_web::text::continuation::t;
@@ -15,10 +15,10 @@ use crate::session::Session;
 
 /// The form of the view, apart from the blocks.
 #[component]
-pub(super) fn Asked(session: Session) -> impl IntoView {
+pub(super) fn PromptForm(session: Session) -> impl IntoView {
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
-        session.go_on();
+        session.continue_prompt();
     };
     let is_running = Memo::new(move |_| session.continuation.with(ContinuationState::is_running));
     let is_blocked = Memo::new(move |_| session.run.with(Run::is_running));
@@ -31,16 +31,16 @@ pub(super) fn Asked(session: Session) -> impl IntoView {
             <label class="title" for="sides-prompt">{t().prompt}</label>
             <textarea
                 id="sides-prompt" data-testid="sides-prompt" rows="2" spellcheck="false" aria-describedby="sides-hint"
-                prop:value=move || session.ask.with(|ask| ask.prompt.clone())
-                on:input=move |event| session.ask.update(|ask| ask.prompt = event_target_value(&event))
+                prop:value=move || session.continuation_form.with(|form| form.prompt.clone())
+                on:input=move |event| session.continuation_form.update(|form| form.prompt = event_target_value(&event))
             ></textarea>
             <p class="note" id="sides-hint">{t().prompt_hint}</p>
-            <Show when=move || session.ask.with(Ask::is_too_long_for_a_link)>
+            <Show when=move || session.continuation_form.with(ContinuationForm::is_too_long_for_a_link)>
                 <p class="note" data-testid="sides-long">{t().prompt_long}</p>
             </Show>
             <div class="ask-bar">
                 <Typed
-                    session id="sides-tokens" name=t().tokens decimal=false field=|ask| &mut ask.tokens
+                    session id="sides-tokens" name=t().tokens decimal=false field=|form| &mut form.tokens
                 />
                 <Show
                     when=move || is_running.get()
@@ -53,7 +53,7 @@ pub(super) fn Asked(session: Session) -> impl IntoView {
                         </button>
                     }
                 >
-                    <button type="button" class="stop" data-testid="sides-stop" on:click=move |_| session.stop_going_on()>
+                    <button type="button" class="stop" data-testid="sides-stop" on:click=move |_| session.cancel_continuation()>
                         {t().stop}
                     </button>
                 </Show>
@@ -69,14 +69,14 @@ pub(super) fn Asked(session: Session) -> impl IntoView {
 #[component]
 pub(super) fn BlockChoice(session: Session) -> impl IntoView {
     let known = Memo::new(move |_| session.known_blocks());
-    let linear = Memo::new(move |_| known.with(|known| session.ask.with(|ask| ask.linear(known))));
+    let linear = Memo::new(move |_| known.with(|known| session.continuation_form.with(|form| form.linear(known))));
     let count = Memo::new(move |_| known.with(|known| known.blocks.len()));
     let absent = Memo::new(move |_| {
-        let absent = known.with(|known| session.ask.with(|ask| ask.absent(known)));
+        let absent = known.with(|known| session.continuation_form.with(|form| form.absent(known)));
         (!absent.is_empty()).then(|| fill(t().blocks_absent, &[("blocks", &spans(&absent))]))
     });
     let chip = move |block: usize| view! { <Chip session known linear block/> };
-    let choose = move |blocks: Linear| session.ask.update(|ask| ask.blocks = Some(blocks));
+    let choose = move |blocks: Linear| session.continuation_form.update(|form| form.blocks = Some(blocks));
     let best = Memo::new(move |_| known.with(BlockList::most_linear));
     let extent = Memo::new(move |_| known.with(|known| linear.with(|linear| continuation::extent(linear, known))));
     let every = move || {
@@ -128,7 +128,7 @@ fn Chip(session: Session, known: Memo<BlockList>, linear: Memo<Linear>, block: u
         <button
             type="button" class="chip of-block" data-testid=format!("sides-block-{block}")
             aria-pressed=move || linear.with(|linear| linear.contains(block)).to_string()
-            on:click=move |_| known.with_untracked(|known| session.ask.update(|ask| ask.toggle(block, known)))
+            on:click=move |_| known.with_untracked(|known| session.continuation_form.update(|form| form.toggle(block, known)))
         >
             <span class="unseen">{t().block_before}</span><b>{block}</b>
             <span class="unseen">{between}</span><span aria-hidden=is_unknown>{shown}</span>
@@ -139,16 +139,18 @@ fn Chip(session: Session, known: Memo<BlockList>, linear: Memo<Linear>, block: u
 /// Temperature and seed, folded: the likeliest token is the usual choice.
 #[component]
 fn Sampling(session: Session) -> impl IntoView {
-    let summary = move || session.ask.with(|ask| continuation::sampling(ask.temperature.trim(), ask.seed.trim()));
+    let summary = move || {
+        session.continuation_form.with(|form| continuation::sampling(form.temperature.trim(), form.seed.trim()))
+    };
     view! {
         <details class="fold" data-testid="sides-sampling">
             <summary><span class="title">{t().sampling}</span><span class="note">{summary}</span></summary>
             <div class="fields">
                 <Typed
-                    session id="sides-temperature" name=t().temperature decimal=true field=|ask| &mut ask.temperature
+                    session id="sides-temperature" name=t().temperature decimal=true field=|form| &mut form.temperature
                 />
                 <p class="note">{t().temperature_meaning}</p>
-                <Typed session id="sides-seed" name=t().seed decimal=false field=|ask| &mut ask.seed/>
+                <Typed session id="sides-seed" name=t().seed decimal=false field=|form| &mut form.seed/>
                 <p class="note">{t().seed_meaning}</p>
             </div>
         </details>
@@ -162,10 +164,10 @@ fn Typed(
     id: &'static str,
     name: &'static str,
     decimal: bool,
-    field: fn(&mut Ask) -> &mut String,
+    field: fn(&mut ContinuationForm) -> &mut String,
 ) -> impl IntoView {
-    let value = move || session.ask.with(|ask| field(&mut ask.clone()).clone());
-    let change = move |event| session.ask.update(|ask| *field(ask) = event_target_value(&event));
+    let value = move || session.continuation_form.with(|form| field(&mut form.clone()).clone());
+    let change = move |event| session.continuation_form.update(|form| *field(form) = event_target_value(&event));
     view! {
         <label for=id>{name}</label>
         <input

@@ -12,14 +12,14 @@ use straightedge_web::state::frame::Part;
 use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
-use straightedge_web::url::repeat::{measures_of, order_again};
+use straightedge_web::url::repeat::{copy_settings, measures_of};
 
 use super::browser::announce;
 use super::state::Session;
 
 impl Session {
-    /// Measures what is chosen; with published values shown, their model, and with a recording of what is chosen, in
-    /// comparison with that.
+    /// Measures the chosen model, or, if published values are shown, the model of these. A recording of the same
+    /// measurement becomes the overlay.
     pub(crate) fn measure_shown(self) {
         // Texts show nothing of a measurement.
         if self.view.get_untracked() == View::Continuation {
@@ -86,7 +86,7 @@ impl Session {
     /// Orders the form's measurement as a repetition of a report, with that report as overlay.
     fn order_like(self, report: Report) {
         let replaced = (self.run.get_untracked(), self.kept.get_untracked(), self.history.current.get_value());
-        self.measure_as(|job| order_again(job, &report));
+        self.measure_as(|job| copy_settings(job, &report));
         if self.run.with_untracked(Run::is_running) {
             self.repeated.set(Some(report));
             self.replaced.set_value(Some(replaced));
@@ -123,7 +123,7 @@ impl Session {
         let Some(root) = document().document_element() else { return };
         if let Some(blocks) = root.get_attribute("data-linear") {
             let blocks = blocks.split(',').filter_map(|block| block.parse().ok()).collect();
-            self.ask.update(|ask| ask.blocks = Some(Linear::Some(blocks)));
+            self.continuation_form.update(|form| form.blocks = Some(Linear::Some(blocks)));
         }
         if root.get_attribute("data-pressed").is_some() {
             self.measure_shown();
