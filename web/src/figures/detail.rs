@@ -277,7 +277,7 @@ mod tests {
         let mut block = report.blocks[0].clone();
         block.intervals = [("gain_poly".into(), Interval { low: 0.0075, high: 0.0125 })].into();
         let within = super::gains(&block).unwrap();
-        assert_eq!(within.plot.tell((0, 0)), "poly: gain 0.010 ± 0.003 (0.0100000), R² 0.910000, 40 steps");
+        assert_eq!(within.plot.describe((0, 0)), "poly: gain 0.010 ± 0.003 (0.0100000), R² 0.910000, 40 steps");
         assert_eq!(within.table.rows[0][1], "0.010 ± 0.003");
     }
 
