@@ -338,6 +338,19 @@ fn probes_are_healed_where_they_are_trained_beside() {
 }
 
 #[test]
+fn a_long_training_has_few_points_from_its_first_step_to_its_last() {
+    let protocol = Protocol { rows: 512, seq_len: 8, ..Protocol::default() };
+    let job = Job { protocol, ..job("tiny-gpt2", 200, "3", BackendChoice::Cpu) };
+    let report = report(&events(job, |_| false));
+    for curve in ["heal_linear", "heal_linear_adam", "heal_original"] {
+        let steps: Vec<usize> = report.blocks[0].curves[curve].iter().map(|point| point.step).collect();
+        assert!((20..=31).contains(&steps.len()) && steps.is_sorted_by(|a, b| a < b), "{curve}: {steps:?}");
+        assert_eq!((steps[..3].to_vec(), steps.last()), (vec![0, 1, 2], Some(&199)), "{curve}");
+    }
+    assert_eq!(report.blocks[0].heal["linear"].steps, 200);
+}
+
+#[test]
 fn half_of_the_blocks_and_of_the_layers_are_healed_together() {
     for (name, backend) in [("tiny-gpt2", BackendChoice::Cpu), ("tiny-llama", BackendChoice::Gpu)] {
         if backend == BackendChoice::Gpu && common::gpu().is_none() {

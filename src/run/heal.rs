@@ -24,6 +24,7 @@ use crate::weights::Weights;
 use super::events::StageMeter;
 use super::pass::Pass;
 use super::prepared::Prepared;
+use super::stops::stops;
 use super::sweep::{MeasuredBlock, Swept};
 
 /// Names this use of the job's seed.
@@ -136,10 +137,13 @@ impl HealingContext<'_> {
         schedule: &[Vec<usize>],
     ) -> Result<HealReport> {
         let before = self.delta(&healing).await?;
+        let stops = stops(schedule.len().saturating_sub(1));
         for (step, windows) in schedule.iter().enumerate() {
             let loss = self.step(&mut healing, text, windows).await?;
-            let point = CurvePoint { step, value: finite(loss) };
-            pass.out.send(Event::Curve(CurveEvent { block, curve: format!("heal_{name}"), point }));
+            if stops.contains(&step) {
+                let point = CurvePoint { step, value: finite(loss) };
+                pass.out.send(Event::Curve(CurveEvent { block, curve: format!("heal_{name}"), point }));
+            }
         }
         let after = self.delta(&healing).await?;
         if after.is_none() {
