@@ -114,7 +114,8 @@ impl<B: Backend> Probes<'_, B> {
             if report.gain.is_some() {
                 let of_windows = [of_map.errors(), sums.errors(), sums.totals()];
                 let gain = |[map, probe, totals]: [f64; 3]| (map - probe) / totals;
-                resamples.add_to(&mut solved.report, &format!("gain_{}", kind.name()), of_windows, gain);
+                let found = resamples.uncertainty(of_windows, gain);
+                solved.report.add_uncertainty(format!("gain_{}", kind.name()), found);
             }
             let conjunction = conjunction(backend, &silenced, &self.meter, &|x| probe.apply(backend, x)).await?;
             let report = ProbeReport { conjunction, ..report };

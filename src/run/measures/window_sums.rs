@@ -100,12 +100,17 @@ impl WindowSums {
     /// Adds intervals and influences of R² and cosine to a block's report.
     pub(super) fn add_to(&self, report: &mut BlockReport, resamples: &Resamples, protocol: &Protocol) {
         let [cosines, errors, totals, scalar_totals] = &self.0;
-        let r2 = |[errors, totals]: [f64; 2]| 1.0 - errors / totals;
-        resamples.add_to(report, "r2_lin", [errors, totals], r2);
-        resamples.add_to(report, "r2_lin_scalar", [errors, scalar_totals], r2);
         let counts = vec![(protocol.seq_len - protocol.skip_positions) as f64; cosines.len()];
-        resamples.add_to(report, "cosine", [cosines, &counts], |[cosines, count]| cosines / count);
+        let cosine = resamples.uncertainty([cosines, &counts], |[cosines, count]| cosines / count);
+        report.add_uncertainty("r2_lin".into(), resamples.uncertainty([errors, totals], r2));
+        report.add_uncertainty("r2_lin_scalar".into(), resamples.uncertainty([errors, scalar_totals], r2));
+        report.add_uncertainty("cosine".into(), cosine);
     }
+}
+
+/// R² of sums of errors and totals.
+fn r2([errors, totals]: [f64; 2]) -> f64 {
+    1.0 - errors / totals
 }
 
 /// What each direction of the prediction takes away of the squared error, by window (docs/measures.md, section 3).
