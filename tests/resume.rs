@@ -29,7 +29,8 @@ fn job(backend: BackendChoice, measures: &[Measure]) -> Job {
     Job {
         backend,
         measures: measures.iter().copied().collect(),
-        protocol: Protocol { rows: 1280, seq_len: 64, ..Protocol::default() },
+        // Eleven held-out windows, enough for intervals.
+        protocol: Protocol { rows: 1280, seq_len: 24, ..Protocol::default() },
         training: Training { probe_steps: 40, baseline_steps: 20, heal_steps: 2, ..Training::default() },
         ..Job::new("tiny-gpt2", "encyclopedia")
     }
@@ -104,7 +105,11 @@ fn a_cancelled_measurement_goes_on_with_the_same_digits() {
         assert!(state.is_file(), "{backend}: something was saved");
         let rest = events(job(backend, measures), Some(&state), |_| false);
         assert_eq!(run_through(&rest), [2, 3], "{backend}: blocks 0 and 1 are not run again");
-        assert_eq!(written(&rest), written(&undisturbed), "{backend}");
+        let report = written(&undisturbed);
+        assert_eq!(written(&rest), report, "{backend}");
+        let intervals = report["layers"][0]["intervals"].as_object().expect("intervals of a layer saved halfway");
+        let names = ["delta_ppl_linear", "delta_ppl_removed", "linearity_heldout", "reads_position", "reads_token"];
+        assert!(names.iter().all(|name| intervals.contains_key(*name)), "{backend}: {intervals:?}");
         assert!(!state.exists(), "{backend}: what is complete is not kept");
     }
 }
