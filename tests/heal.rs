@@ -20,7 +20,7 @@ use straightedge::replacement::probe::readout::Features;
 use straightedge::replacement::probe::{Kind, Probe, Values};
 use straightedge::replacement::replaced::{Replaced, ReplacedParts};
 use straightedge::replacement::swap::Replacement;
-use straightedge::report::{HealedTogether, Report, orders};
+use straightedge::report::{HealedTogether, Interval, Report, orders};
 use straightedge::run::{Text, measure};
 use straightedge::solve::AffineMap;
 use straightedge::training::heal::{CpuModel, Healing, HealingText, LEARNING_RATE, Objective, WINDOWS};
@@ -335,6 +335,56 @@ fn probes_are_healed_where_they_are_trained_beside() {
         }
         assert_eq!(block.heal.len(), 6, "{name}");
     }
+}
+
+/// In the last places of f32, in which another way of the same map is rounded.
+fn assert_same_interval(what: &str, found: Option<Interval>, expected: Interval, tolerance: f64) {
+    let found = found.unwrap_or_else(|| panic!("{what}: no interval"));
+    assert!(expected.high > expected.low, "{what}: {expected:?}");
+    common::assert_close(what, Some(found.low), expected.low, tolerance);
+    common::assert_close(what, Some(found.high), expected.high, tolerance);
+}
+
+#[test]
+fn a_map_that_is_not_healed_yet_has_the_interval_of_the_swap() {
+    let measures = [Measure::Fit, Measure::Swap, Measure::Heal, Measure::HealTogether].into();
+    let protocol = Protocol { rows: 4096, seq_len: 64, ..Protocol::default() };
+    let job = Job { measures, blocks: None, protocol, ..job("tiny-gpt2", 0, "0", BackendChoice::Cpu) };
+    let report = report(&events(job, |_| false));
+    let tolerance = 1e-4 * report.ppl.expect("ppl");
+    for block in &report.blocks {
+        let swap = block.intervals["delta_ppl_linear"];
+        assert!(swap.high - swap.low > 10.0 * tolerance, "{swap:?} against {tolerance}");
+        for name in ["linear", "linear_adam"] {
+            let heal = block.heal[name];
+            assert_eq!((heal.steps, heal.delta_ppl), (0, heal.delta_ppl_before));
+            assert_same_interval(&format!("block {}, {name}", block.block), heal.interval, swap, tolerance);
+        }
+        // The original without a step is the original.
+        let own = block.heal["original"].interval.expect("an interval");
+        assert!(own.low.abs() <= tolerance && own.high.abs() <= tolerance, "{own:?}");
+    }
+    assert_eq!(report.healed_together.len(), 2);
+    for (order, healed) in &report.healed_together {
+        let step = report.orders[order][healed.blocks.len() - 1].interval.expect("an interval");
+        for learned in [HealedTogether::BEFORE, HealedTogether::STREAMS, HealedTogether::TOKENS] {
+            let found = healed.intervals.get(learned).copied();
+            assert_same_interval(&format!("{order}, {learned}"), found, step, tolerance);
+        }
+    }
+}
+
+#[test]
+fn a_long_training_has_few_points_from_its_first_step_to_its_last() {
+    let protocol = Protocol { rows: 512, seq_len: 8, ..Protocol::default() };
+    let job = Job { protocol, ..job("tiny-gpt2", 200, "3", BackendChoice::Cpu) };
+    let report = report(&events(job, |_| false));
+    for curve in ["heal_linear", "heal_linear_adam", "heal_original"] {
+        let steps: Vec<usize> = report.blocks[0].curves[curve].iter().map(|point| point.step).collect();
+        assert!((20..=31).contains(&steps.len()) && steps.is_sorted_by(|a, b| a < b), "{curve}: {steps:?}");
+        assert_eq!((steps[..3].to_vec(), steps.last()), (vec![0, 1, 2], Some(&199)), "{curve}");
+    }
+    assert_eq!(report.blocks[0].heal["linear"].steps, 200);
 }
 
 #[test]

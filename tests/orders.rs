@@ -90,7 +90,8 @@ fn every_order_is_that_of_the_reference() {
 #[test]
 fn first_and_last_steps_are_those_of_other_measures() {
     let backend = BackendChoice::Cpu;
-    let report = measured(DECODERS[0], backend, 5120);
+    // Eleven held-out windows, enough for intervals.
+    let report = measured(DECODERS[0], backend, 7040);
     let ppl = report.ppl.expect("a perplexity");
     let steps = |order: &str| -> &[OrderStep] { &report.orders[order] };
     let first = |order: &str| (steps(order)[0].block, steps(order)[0].delta_ppl.expect("a change"));
@@ -111,6 +112,27 @@ fn first_and_last_steps_are_those_of_other_measures() {
     for (order, loss) in [(orders::LAYERS_REMOVED, "removed"), (orders::LAYERS_LINEAR, "linear")] {
         let of_layers = report.layers.iter().map(|layer| layer.delta_ppl[loss]).collect();
         close(order, first(order), cheapest(of_layers));
+    }
+    // What is the same loss has the same interval.
+    let same_interval = |order: &str, name: &str| {
+        let step = steps(order)[0];
+        let expected = match order {
+            orders::LAYERS_REMOVED | orders::LAYERS_LINEAR => report.layers[step.block].intervals[name],
+            _ => report.blocks[step.block].intervals[name],
+        };
+        let found = step.interval.unwrap_or_else(|| panic!("{order}: no interval"));
+        assert!(expected.high > expected.low, "{order}: {expected:?}");
+        for (found, expected) in [(found.low, expected.low), (found.high, expected.high)] {
+            common::assert_close(order, Some(found), expected, 1e-9 * ppl);
+        }
+    };
+    for order in [orders::BY_COST, orders::GREEDY, orders::GREEDY_REFITTED, orders::LAYERS_LINEAR] {
+        same_interval(order, "delta_ppl_linear");
+    }
+    same_interval(orders::LAYERS_REMOVED, "delta_ppl_removed");
+    for step in report.orders.values().flatten() {
+        let (delta, interval) = (step.delta_ppl.expect("a change"), step.interval.expect("an interval"));
+        assert!((interval.low..=interval.high).contains(&delta), "{step:?}");
     }
     let removed = steps(orders::LAYERS_REMOVED);
     assert_eq!(removed.len(), 4);

@@ -29,7 +29,8 @@ fn job(backend: BackendChoice, measures: &[Measure]) -> Job {
     Job {
         backend,
         measures: measures.iter().copied().collect(),
-        protocol: Protocol { rows: 1280, seq_len: 64, ..Protocol::default() },
+        // Eleven held-out windows, enough for intervals.
+        protocol: Protocol { rows: 1280, seq_len: 24, ..Protocol::default() },
         training: Training { probe_steps: 40, baseline_steps: 20, heal_steps: 2, ..Training::default() },
         ..Job::new("tiny-gpt2", "encyclopedia")
     }
@@ -110,7 +111,11 @@ fn a_cancelled_measurement_goes_on_with_the_same_digits() {
         assert_eq!(spans(&begun, Lane::Save), [Some(1), Some(2)], "{backend}: before each block");
         let rest = events(job(backend, measures), Some(&state), |_| false);
         assert_eq!(run_through(&rest), [2, 3], "{backend}: blocks 0 and 1 are not run again");
-        assert_eq!(written(&rest), written(&undisturbed), "{backend}");
+        let report = written(&undisturbed);
+        assert_eq!(written(&rest), report, "{backend}");
+        let intervals = report["layers"][0]["intervals"].as_object().expect("intervals of a layer saved halfway");
+        let names = ["delta_ppl_linear", "delta_ppl_removed", "linearity_heldout", "reads_position", "reads_token"];
+        assert!(names.iter().all(|name| intervals.contains_key(*name)), "{backend}: {intervals:?}");
         let healed = if measures.contains(&Measure::Heal) { vec![None] } else { vec![] };
         assert_eq!((spans(&undisturbed, Lane::Save), spans(&undisturbed, Lane::Heal)), (vec![], healed), "{backend}");
         assert!(!state.exists(), "{backend}: what is complete is not kept");

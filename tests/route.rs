@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Map, Value};
-use straightedge::report::{BlockReport, PropertyScore, Report};
+use straightedge::report::{BlockReport, Interval, LayerReport, PropertyScore, Report};
 
 const TOLERANCE: f64 = 1e-5;
 /// Models that also run on a GPU: one of each kind, and the families that have kernels of their own. A software adapter
@@ -86,7 +86,7 @@ fn measure_all(backend: &str) {
                 check_canonical(&what, found, expected);
             }
             // Fewer windows have none, which a warning says.
-            if report.protocol.heldout_rows >= 10 * report.protocol.seq_len {
+            if has_intervals(&report) {
                 check_intervals(&what, found);
             } else {
                 assert!(found.intervals.is_empty(), "{what}");
@@ -132,6 +132,11 @@ fn check_layers(what: &str, report: &Report, expected: &Value) {
             let dimension = expected["intrinsic_dimension"].as_f64().expect("a dimension");
             let what = format!("{what}, layer {}, intrinsic_dimension", found.layer);
             common::assert_close(&what, found.intrinsic_dimension, dimension, 1e-3 * dimension);
+        }
+        if has_intervals(report) {
+            check_layer_intervals(&format!("{what}, layer {}", found.layer), found);
+        } else {
+            assert!(found.intervals.is_empty() && found.influence.is_empty(), "{what}");
         }
         if let Some(properties) = expected["properties"].as_object() {
             let what = format!("{what}, layer {}", found.layer);
@@ -234,7 +239,10 @@ fn check_block(what: &str, found: &BlockReport, expected: &Value) {
     check_effective_rank(what, found, expected["effective_rank"].as_u64().expect("effective_rank") as usize);
 }
 
-/// Every interval lies about its value, near its middle: the sums over windows are those of the value.
+fn has_intervals(report: &Report) -> bool {
+    report.protocol.heldout_rows >= 10 * report.protocol.seq_len
+}
+
 fn check_intervals(what: &str, found: &BlockReport) {
     let change = found.delta_ppl["linear"];
     let values = [
@@ -244,13 +252,36 @@ fn check_intervals(what: &str, found: &BlockReport) {
         ("delta_ppl_linear", change),
     ];
     for (name, value) in values.into_iter().filter_map(|(name, value)| Some((name, value?))) {
-        let interval = found.intervals.get(name).unwrap_or_else(|| panic!("{what}: no interval of {name}"));
-        let off = (value - f64::midpoint(interval.low, interval.high)).abs();
-        let width = interval.high - interval.low;
-        assert!(width > 0.0 && off <= 0.25 * width, "{what}, {name}: {value} in {interval:?}");
-        check_influence(&format!("{what}, {name}"), &found.influence[name], width);
+        check_interval(&format!("{what}, {name}"), name, value, (&found.intervals, &found.influence));
     }
     assert_eq!(found.intervals.contains_key("delta_ppl_linear"), change.is_some(), "{what}");
+}
+
+/// All numbers of a layer that follow from held-out windows have an interval, and no others.
+fn check_layer_intervals(what: &str, found: &LayerReport) {
+    let losses = ["removed", "linear"].map(|name| (format!("delta_ppl_{name}"), found.delta_ppl[name]));
+    let reads = found.properties.iter().map(|(name, score)| (format!("reads_{name}"), score.accuracy));
+    let values = reads.chain(losses).chain([("linearity_heldout".into(), found.linearity_heldout)]);
+    let values: BTreeMap<String, f64> = values.filter_map(|(name, value)| Some((name, value?))).collect();
+    assert!(values.len() >= 4 && values.keys().eq(found.intervals.keys()), "{what}: {:?}", found.intervals);
+    assert!(values.keys().eq(found.influence.keys()), "{what}");
+    for (name, value) in values {
+        check_interval(&format!("{what}, {name}"), &name, value, (&found.intervals, &found.influence));
+    }
+}
+
+/// The interval lies about its value, near its middle: the sums over windows are those of the value.
+fn check_interval(
+    what: &str,
+    name: &str,
+    value: f64,
+    (intervals, influences): (&BTreeMap<String, Interval>, &BTreeMap<String, Vec<f64>>),
+) {
+    let interval = intervals.get(name).unwrap_or_else(|| panic!("{what}: no interval"));
+    let off = (value - f64::midpoint(interval.low, interval.high)).abs();
+    let width = interval.high - interval.low;
+    assert!(width > 0.0 && off <= 0.25 * width, "{what}: {value} in {interval:?}");
+    check_influence(what, &influences[name], width);
 }
 
 /// Influences add up to about nothing, and their standard error is that of the interval.

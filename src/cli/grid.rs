@@ -2,7 +2,7 @@
 
 use straightedge::fields::{Digits, Field};
 use straightedge::precision::Precision;
-use straightedge::report::{BlockReport, Interval};
+use straightedge::report::{BlockReport, Interval, LayerReport};
 use straightedge::visible::shown;
 
 /// Heading and values of a column.
@@ -38,6 +38,18 @@ fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
 pub(super) fn cell_of_block(field: Field, block: &BlockReport) -> String {
     let value = field.of_block(block);
     within(value, field.interval(block)).unwrap_or_else(|| cell(field, value))
+}
+
+/// The same of a layer.
+pub(super) fn cell_of_layer(field: Field, layer: &LayerReport) -> String {
+    let value = field.of_layer(layer);
+    within(value, field.interval_of_layer(layer)).unwrap_or_else(|| cell(field, value))
+}
+
+/// A change and half the width of its interval, as far as that is known, with its sign.
+pub(super) fn change_within(value: Option<f64>, interval: Option<Interval>) -> String {
+    let sign = if value > Some(0.0) { "+" } else { "" };
+    within(value, interval).map_or_else(|| change(value), |text| format!("{sign}{text}"))
 }
 
 /// A number and half the width of its interval, rounded as far as that allows: `0.849 ± 0.002`. `None` without a value,

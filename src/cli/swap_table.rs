@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use straightedge::paired::Ranking;
-use straightedge::report::{BlockReport, HealedTogether, OrderStep, Report, orders};
+use straightedge::report::{BlockReport, HealedTogether, Interval, OrderStep, Report, orders};
 use straightedge::thirds::{Third, Thirds};
 use straightedge::visible::visible;
 
-use super::grid::{Column, change, column, grid, short, times, within};
+use super::grid::{Column, change, change_within, column, grid, short, times};
 
 /// All swap tables; empty if no block was swapped.
 pub(super) fn swaps(report: &Report) -> String {
@@ -60,9 +60,7 @@ fn delta_columns(names: &[String]) -> Vec<Column<BlockReport>> {
     let of = |name: &String| {
         let key = name.clone();
         let of_block = move |block: &BlockReport| {
-            let value = block.delta_ppl.get(&key).copied().flatten();
-            let sign = if value > Some(0.0) { "+" } else { "" };
-            within(value, block.loss_interval(&key)).map_or_else(|| change(value), |text| format!("{sign}{text}"))
+            change_within(block.delta_ppl.get(&key).copied().flatten(), block.loss_interval(&key))
         };
         column(format!("Δppl {name}"), of_block)
     };
@@ -115,7 +113,7 @@ fn order_columns(name: &str) -> [Column<OrderStep>; 4] {
     [
         column(then, |step: &OrderStep| step.block.to_string()),
         column("ppl", |step: &OrderStep| short(step.ppl)),
-        column("Δppl", |step: &OrderStep| change(step.delta_ppl)),
+        column("Δppl", |step: &OrderStep| change_within(step.delta_ppl, step.interval)),
         column("parameters", |step: &OrderStep| times(step.compression)),
     ]
 }
@@ -125,6 +123,7 @@ struct HealedMaps {
     of: String,
     learned: String,
     delta_ppl: Option<f64>,
+    interval: Option<Interval>,
     stream_error: Option<f64>,
 }
 
@@ -133,15 +132,16 @@ fn healed_maps(report: &Report) -> Vec<HealedMaps> {
         let what = if order == orders::LAYERS_LINEAR { "layers" } else { "blocks" };
         let blocks: Vec<String> = healed.blocks.iter().map(usize::to_string).collect();
         let of = format!("{what} {}", blocks.join(","));
-        let row = |(learned, delta_ppl, stream_error): (&str, Option<f64>, Option<f64>)| HealedMaps {
+        let row = |(learned, key, delta_ppl, stream_error): (&str, &str, Option<f64>, Option<f64>)| HealedMaps {
             of: of.clone(),
             learned: learned.into(),
             delta_ppl,
+            interval: healed.intervals.get(key).copied(),
             stream_error,
         };
         let error = |learned| healed.stream_error.get(learned).copied().flatten();
-        let after = healed.delta_ppl.iter().map(|(learned, loss)| (&**learned, *loss, error(learned)));
-        let before = ("not healed", healed.delta_ppl_before, healed.stream_error_before);
+        let after = healed.delta_ppl.iter().map(|(learned, loss)| (&**learned, &**learned, *loss, error(learned)));
+        let before = ("not healed", HealedTogether::BEFORE, healed.delta_ppl_before, healed.stream_error_before);
         std::iter::once(before).chain(after).map(row).collect::<Vec<_>>()
     };
     report.healed_together.iter().flat_map(of_order).collect()
@@ -151,7 +151,7 @@ fn healed_columns() -> [Column<HealedMaps>; 4] {
     [
         column("healed together", |maps: &HealedMaps| maps.of.clone()),
         column("towards", |maps: &HealedMaps| maps.learned.clone()),
-        column("Δppl", |maps: &HealedMaps| change(maps.delta_ppl)),
+        column("Δppl", |maps: &HealedMaps| change_within(maps.delta_ppl, maps.interval)),
         column("stream error", |maps: &HealedMaps| short(maps.stream_error)),
     ]
 }

@@ -10,7 +10,9 @@ use straightedge::paired::Ranking;
 use straightedge::report::{BlockReport, LayerReport, Report};
 use straightedge::visible::{shown, shown_line};
 
-use super::grid::{Column, cell, cell_of_block, change, column, fixed, grid, whole, within};
+use super::grid::{
+    Column, cell, cell_of_block, cell_of_layer, change, change_within, column, fixed, grid, whole, within,
+};
 use super::swap_table::swaps;
 
 /// Explains the controls of a network's weights.
@@ -132,7 +134,7 @@ fn of_block(field: Field) -> Column<BlockReport> {
 }
 
 fn layer_columns() -> Vec<Column<LayerReport>> {
-    let of = |field: Field| column(field.label(), move |layer: &LayerReport| cell(field, field.of_layer(layer)));
+    let of = |field: Field| column(field.label(), move |layer: &LayerReport| cell_of_layer(field, layer));
     std::iter::once(layer_number()).chain(Field::layers().map(of)).collect()
 }
 
@@ -146,10 +148,10 @@ fn property_columns(layers: &[LayerReport]) -> Vec<Column<LayerReport>> {
     let of = |name: &String| {
         let known = name.clone();
         column(name.as_str(), move |layer: &LayerReport| {
-            layer
-                .properties
-                .get(&known)
-                .map_or_else(String::new, |score| format!("{} ({})", fixed(score.accuracy), fixed(score.most_frequent)))
+            let Some(score) = layer.properties.get(&known) else { return String::new() };
+            let interval = layer.intervals.get(&format!("reads_{known}")).copied();
+            let accuracy = within(score.accuracy, interval).unwrap_or_else(|| fixed(score.accuracy));
+            format!("{accuracy} ({})", fixed(score.most_frequent))
         })
     };
     std::iter::once(layer_number()).chain(names.into_iter().map(of)).collect()
@@ -256,11 +258,15 @@ fn heal_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
     let mut columns = identity();
     for name in names(blocks, |block| &block.heal) {
         let (before, after, steps) = (name.clone(), name.clone(), name.clone());
-        let heal = |block: &BlockReport, name: &str| block.heal.get(name).copied();
-        let before = move |block: &BlockReport| change(heal(block, &before).and_then(|heal| heal.delta_ppl_before));
+        let heal = |block: &BlockReport, name: &str| block.heal.get(name).copied().unwrap_or_default();
+        let before = move |block: &BlockReport| change(heal(block, &before).delta_ppl_before);
+        let healed = move |block: &BlockReport| {
+            let heal = heal(block, &after);
+            change_within(heal.delta_ppl, heal.interval)
+        };
         columns.push(column(format!("Δppl {name}"), before));
-        columns.push(column("healed", move |block| change(heal(block, &after).and_then(|heal| heal.delta_ppl))));
-        columns.push(column("steps", move |block| whole(heal(block, &steps).map(|heal| heal.steps))));
+        columns.push(column("healed", healed));
+        columns.push(column("steps", move |block: &BlockReport| whole(block.heal.get(&steps).map(|heal| heal.steps))));
     }
     columns
 }
@@ -330,15 +336,32 @@ mod tests {
         block.curves = [("sgd".into(), vec![CurvePoint { step: 77, value: Some(0.75) }])].into();
         block.controls =
             ["gaussian", "shuffled"].map(|name| (name.into(), ControlReport { r2_lin: Some(0.625), ..none })).into();
-        block.heal = [("linear".into(), HealReport { delta_ppl: Some(-0.5), ..HealReport::default() })].into();
+        let heal = HealReport { delta_ppl: Some(-0.5), ..HealReport::default() };
+        let within = HealReport { interval: Some(Interval { low: -0.625, high: -0.375 }), ..heal };
+        block.heal = [("linear".into(), heal), ("original".into(), within)].into();
         assert!(!plain.contains(CONTROLS_NOTE) && !plain.contains(BASELINE_NOTE));
-        let step = OrderStep { block: 0, ppl: Some(99.25), delta_ppl: Some(1.5), compression: Some(4.0) };
+        let interval = Some(Interval { low: 2.125, high: 2.875 });
+        let step = OrderStep { block: 0, ppl: Some(99.25), delta_ppl: Some(2.5), compression: Some(4.0), interval };
         report.orders = [("by_cost".into(), vec![step])].into();
         let learned = [60.0, 120.0].map(|rows| LearningPoint { rows, r2: vec![Some(0.25), Some(0.5)] });
         report.blocks[0].learn(learned.to_vec());
         let token = PropertyScore { accuracy: Some(0.8125), most_frequent: Some(0.4375) };
         let properties = [("token".into(), token)].into();
-        report.layers = vec![LayerReport { linearity: Some(0.875), properties, ..LayerReport::default() }];
+        let delta_ppl = [("removed".into(), Some(3.5)), ("linear".into(), Some(0.5))].into();
+        let layer = LayerReport { linearity: Some(0.875), properties, delta_ppl, ..LayerReport::default() };
+        let place = PropertyScore { accuracy: Some(0.5625), most_frequent: Some(0.25) };
+        let mut judged = LayerReport { layer: 1, linearity_heldout: Some(0.749_1), ..layer.clone() };
+        judged.properties.insert("place".into(), place);
+        judged.intervals = [
+            ("linearity_heldout".into(), Interval { low: 0.747, high: 0.751 }),
+            ("delta_ppl_removed".into(), Interval { low: 3.0, high: 4.0 }),
+            ("reads_place".into(), Interval { low: 0.53, high: 0.59 }),
+        ]
+        .into();
+        report.layers = vec![layer, judged];
+        let healed = HealedTogether { delta_ppl_before: Some(6.5), ..HealedTogether::default() };
+        let intervals = [(HealedTogether::BEFORE.into(), Interval { low: 6.125, high: 6.875 })].into();
+        report.healed_together = [("layers_linear".into(), HealedTogether { intervals, ..healed })].into();
         report.model.sha256_claimed = true;
         let feed = OtherInput { id: "other-model".into(), ..OtherInput::default() };
         report.ordered = Some(Ordered { feed: Some(feed), ..Ordered::default() });
@@ -371,6 +394,13 @@ mod tests {
             "77",
             "0.625",
             "0.812500 (0.437500)",
+            "0.56 ± 0.03 (0.250000)",
+            "0.749 ± 0.002",
+            "+3.5000",
+            "3.5 ± 0.5",
+            "-0.5 ± 0.1",
+            "+2.5 ± 0.4",
+            "+6.5 ± 0.4",
         ] {
             assert!(full.contains(cell), "{cell} is not in\n{full}");
         }

@@ -9,7 +9,7 @@ use crate::forward::{Forward, ignore};
 use crate::platform::yielding::yield_now;
 use crate::replacement::replaced::ReplacedParts;
 use crate::replacement::swap::Replacements;
-use crate::report::BlockReport;
+use crate::report::{Interval, Uncertainty, finite};
 use crate::stats::bootstrap::Resamples;
 
 /// Most logits computed at once, so that a large vocabulary does not exhaust device memory.
@@ -64,7 +64,12 @@ impl<'a, B: Backend> Evaluation<'a, B> {
 
     /// Perplexity of the original model.
     pub async fn perplexity(&self) -> Result<f64> {
-        self.perplexity_of(|batch| Ok(batch.hidden[batch.hidden.len() - 1].clone())).await
+        self.loss().await?.perplexity()
+    }
+
+    /// Loss of the original model.
+    pub async fn loss(&self) -> Result<Loss> {
+        self.loss_of(|batch| Ok(batch.hidden[batch.hidden.len() - 1].clone())).await
     }
 
     /// Perplexity with the feed-forward networks of `swaps` replaced.
@@ -78,33 +83,34 @@ impl<'a, B: Backend> Evaluation<'a, B> {
     /// Perplexity with all blocks from `first` on run again and the feed-forward networks of `swaps` replaced. No swap
     /// may lie before `first`.
     pub async fn resumed(&self, first: usize, swaps: &Replacements<B::Tensor>) -> Result<f64> {
-        self.perplexity_of(|batch| self.forward.resume(first, batch.hidden[first].clone(), swaps, &mut ignore)).await
+        let loss = self.loss_of(|batch| self.forward.resume(first, batch.hidden[first].clone(), swaps, &mut ignore));
+        loss.await?.perplexity()
     }
 
-    /// Perplexity of `other`, a forward pass that differs from this model only from block `first` on, with replaced
+    /// Loss of `other`, a forward pass that differs from this model only from block `first` on, with replaced
     /// `parts`.
     pub async fn of_other(
         &self,
         other: &Forward<'_, B>,
         first: usize,
         parts: &ReplacedParts<B::Tensor>,
-    ) -> Result<f64> {
+    ) -> Result<Loss> {
         let last = |hidden: &B::Tensor| Ok(other.streams(first, hidden.clone(), parts)?.pop());
-        self.perplexity_of(|batch| {
+        self.loss_of(|batch| {
             let entering = &batch.hidden[first];
             Ok(last(entering)?.unwrap_or_else(|| entering.clone()))
         })
         .await
     }
 
-    async fn perplexity_of(&self, last: impl Fn(&WindowBatch<B::Tensor>) -> Result<B::Tensor>) -> Result<f64> {
+    async fn loss_of(&self, last: impl Fn(&WindowBatch<B::Tensor>) -> Result<B::Tensor>) -> Result<Loss> {
         let mut loss = Loss::default();
         for batch in &self.batches {
             let sizes = (self.forward.vocab_size(), self.seq_len);
             let logits = |rows: &B::Tensor| self.forward.logits(rows);
             loss.add(self.backend, &last(batch)?, &batch.targets, sizes, &logits).await?;
         }
-        loss.perplexity()
+        Ok(loss)
     }
 }
 
@@ -167,18 +173,6 @@ impl Loss {
         Ok(())
     }
 
-    /// Windows so far.
-    pub fn windows(&self) -> usize {
-        self.windows.len()
-    }
-
-    /// Adds the uncertainty of this perplexity minus that of `base`, over the same windows, to a block's report.
-    pub fn add_change(&self, base: &Self, resamples: &Resamples, name: &str, report: &mut BlockReport) {
-        let counts = vec![(self.predicted / self.windows.len().max(1)) as f64; self.windows.len()];
-        let change = |[own, base, count]: [f64; 3]| (own / count).exp() - (base / count).exp();
-        resamples.add_to(report, &format!("delta_ppl_{name}"), [&self.windows, &base.windows, &counts], change);
-    }
-
     /// exp of the mean.
     ///
     /// # Errors
@@ -187,4 +181,53 @@ impl Loss {
         check_predicted(self.predicted, self.seq_len)?;
         Ok((self.sum / self.predicted as f64).exp())
     }
+}
+
+/// The loss of the original model, with which that of a changed one is compared over the same windows.
+#[derive(Clone, Debug)]
+pub struct BaseLoss {
+    loss: Option<Loss>,
+    /// Perplexity; NaN without an output head.
+    pub ppl: f64,
+    resamples: Resamples,
+}
+
+impl BaseLoss {
+    /// That of the original model, `None` without an output head; `seed` draws the windows of intervals.
+    ///
+    /// # Errors
+    /// If no token is predicted.
+    pub fn new(loss: Option<Loss>, seed: u64) -> Result<Self> {
+        let resamples = Resamples::new(loss.as_ref().map_or(0, |loss| loss.windows.len()), seed);
+        Ok(Self { ppl: perplexity(loss.as_ref())?, loss, resamples })
+    }
+
+    /// Perplexity of a changed model minus that of the original one; `None` if it is not finite.
+    ///
+    /// # Errors
+    /// If no token is predicted.
+    pub fn change(&self, of: Option<&Loss>) -> Result<Option<f64>> {
+        Ok(finite(perplexity(of)? - self.ppl))
+    }
+
+    /// The uncertainty of the same (docs/measures.md, section 2).
+    pub fn uncertainty(&self, of: Option<&Loss>) -> Option<Uncertainty> {
+        let (base, of) = self.loss.as_ref().zip(of)?;
+        let counts = vec![(of.predicted / of.windows.len().max(1)) as f64; of.windows.len()];
+        let change = |[own, base, count]: [f64; 3]| (own / count).exp() - (base / count).exp();
+        self.resamples.uncertainty([&of.windows, &base.windows, &counts], change)
+    }
+
+    /// Its interval alone.
+    pub fn interval(&self, of: Option<&Loss>) -> Option<Interval> {
+        self.uncertainty(of).map(|(interval, _)| interval)
+    }
+}
+
+/// Perplexity of a loss; NaN without an output head.
+///
+/// # Errors
+/// If no token is predicted.
+pub fn perplexity(loss: Option<&Loss>) -> Result<f64> {
+    loss.map_or(Ok(f64::NAN), Loss::perplexity)
 }

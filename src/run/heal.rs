@@ -17,13 +17,14 @@ use crate::job::Measure;
 use crate::model;
 use crate::platform::random::Random;
 use crate::report::{CurvePoint, HealReport, HealedTogether, Warning, WarningKind, finite};
-use crate::run::evaluation::Evaluation;
+use crate::run::evaluation::{BaseLoss, Evaluation, Loss};
 use crate::training::heal::{CpuModel, Healing, HealingText, LEARNING_RATE, Objective};
 use crate::weights::Weights;
 
 use super::events::StageMeter;
 use super::pass::Pass;
 use super::prepared::Prepared;
+use super::stops::stops;
 use super::sweep::{MeasuredBlock, Swept};
 
 /// Names this use of the job's seed.
@@ -44,8 +45,8 @@ pub(super) struct HealingContext<'a> {
     pub(super) training: Range<usize>,
     pub(super) heldout: Range<usize>,
     evaluation: Evaluation<'a, CpuBackend>,
-    /// Perplexity of the original model.
-    ppl: f64,
+    /// Loss of the original model.
+    pub(super) base: BaseLoss,
     /// Steps of every training.
     pub(super) steps: usize,
     pub(super) seed: u64,
@@ -73,8 +74,8 @@ impl Prepared {
         let (windows, which) =
             self.eval.as_ref().map_or((&self.windows, heldout.clone()), |(_, eval)| (eval, 0..eval.len()));
         let evaluation = Evaluation::new(&backend, &forward, windows, which).await?;
-        let ppl = evaluation.perplexity().await?;
         let (training, seed) = (0..heldout.start, self.job.protocol.seed);
+        let base = BaseLoss::new(Some(evaluation.loss().await?), seed)?;
         let backend = &backend;
         let context = HealingContext {
             backend,
@@ -83,7 +84,7 @@ impl Prepared {
             training,
             heldout,
             evaluation,
-            ppl,
+            base,
             steps,
             seed,
             meter,
@@ -135,18 +136,23 @@ impl HealingContext<'_> {
         text: &HealingText,
         schedule: &[Vec<usize>],
     ) -> Result<HealReport> {
-        let before = self.delta(&healing).await?;
+        let delta_ppl_before = self.base.change(Some(&self.loss(&healing).await?))?;
+        let stops = stops(schedule.len().saturating_sub(1));
         for (step, windows) in schedule.iter().enumerate() {
             let loss = self.step(&mut healing, text, windows).await?;
-            let point = CurvePoint { step, value: finite(loss) };
-            pass.out.send(Event::Curve(CurveEvent { block, curve: format!("heal_{name}"), point }));
+            if stops.contains(&step) {
+                let point = CurvePoint { step, value: finite(loss) };
+                pass.out.send(Event::Curve(CurveEvent { block, curve: format!("heal_{name}"), point }));
+            }
         }
-        let after = self.delta(&healing).await?;
-        if after.is_none() {
+        let after = self.loss(&healing).await?;
+        let delta_ppl = self.base.change(Some(&after))?;
+        if delta_ppl.is_none() {
             let kind = WarningKind::HealDiverged { replacement: name.to_string() };
             pass.out.warn(Warning::of_block(block, &kind));
         }
-        Ok(HealReport { delta_ppl: after, delta_ppl_before: before, steps: schedule.len() })
+        let interval = self.base.interval(Some(&after));
+        Ok(HealReport { delta_ppl, delta_ppl_before, steps: schedule.len(), interval })
     }
 
     /// The windows `which` as they enter `block`.
@@ -161,11 +167,11 @@ impl HealingContext<'_> {
         Ok(loss)
     }
 
-    /// Current perplexity minus that of the original model.
-    pub(super) async fn delta(&self, healing: &Healing) -> Result<Option<f64>> {
+    /// Current loss.
+    pub(super) async fn loss(&self, healing: &Healing) -> Result<Loss> {
         let model = healing.model()?;
         let forward = Forward::new(self.backend, &model, self.evaluation.seq_len())?;
-        Ok(finite(self.evaluation.of_other(&forward, healing.first(), &healing.parts()?).await? - self.ppl))
+        self.evaluation.of_other(&forward, healing.first(), &healing.parts()?).await
     }
 }
 

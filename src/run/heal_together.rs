@@ -28,24 +28,28 @@ impl HealingContext<'_> {
         let text = self.text(unhealed.first(), &self.training).await?;
         let heldout = self.text(unhealed.first(), &self.heldout).await?;
         let schedule = text.schedule(self.steps, Random::stream(self.seed, &[STREAM]));
+        let before = self.loss(&unhealed).await?;
         let mut healed = HealedTogether {
             blocks: parts.keys().copied().collect(),
             steps: self.steps,
-            delta_ppl_before: self.delta(&unhealed).await?,
+            delta_ppl_before: self.base.change(Some(&before))?,
             stream_error_before: finite(unhealed.stream_error(&heldout).await?),
             ..HealedTogether::default()
         };
+        healed.add_interval(HealedTogether::BEFORE, self.base.interval(Some(&before)));
         for (learned, objective) in OBJECTIVES {
             let mut healing = train(objective)?;
             for windows in &schedule {
                 self.step(&mut healing, &text, windows).await?;
             }
-            let delta = self.delta(&healing).await?;
+            let loss = self.loss(&healing).await?;
+            let delta = self.base.change(Some(&loss))?;
             if delta.is_none() {
                 let replacement = format!("{name} towards {learned}");
                 pass.out.warn(Warning::new(&WarningKind::HealDiverged { replacement }));
             }
             healed.delta_ppl.insert(learned.into(), delta);
+            healed.add_interval(learned, self.base.interval(Some(&loss)));
             healed.stream_error.insert(learned.into(), finite(healing.stream_error(&heldout).await?));
             pass.out.emit(Event::HealedTogether { name: name.into(), healed: healed.clone() }).await;
             if pass.job.dump_maps {

@@ -23,6 +23,7 @@ mod memory;
 mod pass;
 mod prepared;
 mod resume_file;
+mod stops;
 mod sweep;
 mod tokenizer;
 

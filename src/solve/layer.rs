@@ -23,6 +23,8 @@ pub struct LayerScore {
     pub linearity_no_residual: Option<f64>,
     /// λ_1/Σλ of Cov(h_ℓ) over all rows.
     pub anisotropy: Option<f64>,
+    /// Held-out means of h_{ℓ+1}, `(d)`.
+    pub heldout_mean: Vec<f64>,
     /// h_{ℓ+1} as an affine function of h_ℓ.
     pub map: AffineMap,
 }
@@ -42,12 +44,14 @@ pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
     let (fit, in_sample) = parallel::join(|| LinearFit::new(layer, &train), || in_sample_error(layer, &all));
     let (fit, in_sample) = (fit?, in_sample?);
     let errors = HeldOutMoments::of(&fit, heldout).predict(&fit.weight).errors;
+    let totals = Totals::new(heldout);
     Ok(LayerScore {
         linearity: share(in_sample, all.variance_y.iter().sum()),
-        linearity_heldout: Totals::new(heldout).r2(errors.iter().sum()),
+        linearity_heldout: totals.r2(errors.iter().sum()),
         // Subtracting h_ℓ changes the target by a linear map of the input, so the residual is the same.
         linearity_no_residual: share(in_sample, update_variance(&all)),
         anisotropy: anisotropy(layer, &all)?,
+        heldout_mean: totals.means,
         map: fit.map(&train),
     })
 }

@@ -6,7 +6,7 @@ use std::f64::consts::FRAC_1_SQRT_2;
 use crate::paired::t_quantile;
 use crate::platform::parallel;
 use crate::platform::random::Random;
-use crate::report::{BlockReport, INFLUENCE_DIGITS, Interval, finite, rounded};
+use crate::report::{INFLUENCE_DIGITS, Interval, Uncertainty, finite, rounded};
 
 /// Resamples per interval.
 const RESAMPLES: usize = 2000;
@@ -44,19 +44,14 @@ impl Resamples {
         Self { windows, joined, counts }
     }
 
-    /// Adds the interval of a statistic and the influence of each window to the report of a block, as far as they are
-    /// defined; the parameters are those of [`Self::interval`].
-    pub fn add_to<const N: usize>(
+    /// The interval of a statistic and the influence of each window on it, if both are defined; the parameters are those
+    /// of [`Self::interval`].
+    pub fn uncertainty<const N: usize>(
         &self,
-        report: &mut BlockReport,
-        name: &str,
         sums: [&[f64]; N],
-        statistic: impl Fn([f64; N]) -> f64,
-    ) {
-        let found = self.interval(sums, &statistic).zip(influence(sums, &statistic));
-        if let Some((interval, influence)) = found {
-            report.add_uncertainty(name, interval, influence);
-        }
+        statistic: fn([f64; N]) -> f64,
+    ) -> Option<Uncertainty> {
+        self.interval(sums, statistic).zip(influence(sums, statistic))
     }
 
     /// The interval of a statistic of sums over windows. `statistic` gets the sum of each list, which has one value

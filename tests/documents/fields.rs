@@ -18,6 +18,8 @@ use crate::markdown::{assert_same, files, name_set, read, section, shown};
 /// Placeholder for the keys of a map in the document.
 const KEY: &str = "NAME";
 
+const INTERVAL: Interval = Interval { low: 1.0, high: 1.0 };
+
 /// A report with no empty field. Written out in full, so that a new field does not compile until it is added here.
 fn full() -> Report {
     Report {
@@ -70,8 +72,16 @@ fn full() -> Report {
             intrinsic_dimension: Some(1.0),
             properties: named(PropertyScore { accuracy: Some(1.0), most_frequent: Some(1.0) }),
             delta_ppl: named(Some(1.0)),
+            intervals: named(INTERVAL),
+            influence: named(vec![1.0]),
         }],
-        orders: named(vec![OrderStep { block: 0, ppl: Some(1.0), delta_ppl: Some(1.0), compression: Some(1.0) }]),
+        orders: named(vec![OrderStep {
+            block: 0,
+            ppl: Some(1.0),
+            delta_ppl: Some(1.0),
+            compression: Some(1.0),
+            interval: Some(INTERVAL),
+        }]),
         healed_together: named(HealedTogether {
             blocks: vec![0],
             steps: 1,
@@ -79,6 +89,7 @@ fn full() -> Report {
             delta_ppl: named(Some(1.0)),
             stream_error_before: Some(1.0),
             stream_error: named(Some(1.0)),
+            intervals: named(INTERVAL),
         }),
         seconds: Seconds::default(),
         peak_memory: Some(1),
@@ -117,7 +128,7 @@ fn block() -> BlockReport {
         r2_folds: vec![one],
         r2_cv_mean: one,
         r2_cv_std: one,
-        intervals: named(Interval { low: 1.0, high: 1.0 }),
+        intervals: named(INTERVAL),
         influence: named(vec![1.0]),
         rows_per_input: one,
         learning_curve: vec![LearningPoint { rows: 1.0, r2: vec![one] }],
@@ -170,7 +181,7 @@ fn block() -> BlockReport {
             r2_feature_median: one,
             effective_rank: Some(1),
         }),
-        heal: named(HealReport { delta_ppl: one, delta_ppl_before: one, steps: 1 }),
+        heal: named(HealReport { delta_ppl: one, delta_ppl_before: one, steps: 1, interval: Some(INTERVAL) }),
         seeds: named(vec![one]),
     }
 }

@@ -210,9 +210,9 @@ of the same mean and covariance.
 
 ";
 
-const TWINS_LIKE_PAPER: &str = "On average the layers became less linear, which the paper aims at; it is one run each, and layers have no interval.";
+const TWINS_LIKE_PAPER: &str = "On average the layers became less linear, which the paper aims at; it is one run each.";
 const TWINS_UNLIKE_PAPER: &str = "On average the layers did not become less linear, which the paper aims at and finds in larger models with the cosine.";
-const TUNED_LIKE_PAPER: &str = "On average the layers became more linear, as in the paper; it is one run each, and layers have no interval, so this is an example and no proof.";
+const TUNED_LIKE_PAPER: &str = "On average the layers became more linear, as in the paper; it is one run each, so this is an example and no proof.";
 const TUNED_UNLIKE_PAPER: &str =
     "On average the layers did not become more linear: what the paper found in larger models does not show here.";
 

@@ -256,8 +256,9 @@ pub(crate) mod tests {
             r2_feature_median: Some(0.2),
             effective_rank: Some(2),
         };
-        let heal = HealReport { delta_ppl: Some(0.5), delta_ppl_before: Some(1.5), steps: 200 };
         let between = |low: f64| Interval { low: low + 0.125, high: low + 0.375 };
+        let heal =
+            HealReport { delta_ppl: Some(0.5), delta_ppl_before: Some(1.5), steps: 200, interval: Some(between(0.25)) };
         let numbers = BlockReport {
             r2_features: values(0.5),
             r2_folds: values(0.6),

@@ -22,7 +22,7 @@ use crate::visible::has_invisible;
 pub use block::{BlockReport, LayerReport, PropertyScore};
 pub use detail::{
     ControlReport, CurvePoint, DegreePoint, HealReport, HealedTogether, INFLUENCE_DIGITS, Interval, OrderStep,
-    ProbeReport, Scatter, Spectrum, finite, rounded,
+    ProbeReport, Scatter, Spectrum, Uncertainty, finite, rounded,
 };
 pub use header::{AppInfo, CorpusInfo, DeviceInfo, ModelInfo, ProtocolInfo};
 pub use ordered::{Ordered, OtherInput};

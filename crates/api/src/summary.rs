@@ -81,13 +81,19 @@ impl Summary {
     }
 }
 
-/// Influences on a field of every block; `None` where no block has them.
+/// Influences on a field of every block or layer; `None` where none has them.
 fn influence(report: &Report, field: Field) -> Option<(String, Vec<Vec<f64>>)> {
     let mut all = Vec::new();
-    for block in &report.blocks {
-        let Some(influence) = block.influence.get(field.line().interval) else { continue };
-        all.resize(all.len().max(block.block + 1), Vec::new());
-        all[block.block].clone_from(influence);
+    let blocks = report.blocks.iter().map(|block| (block.block, &block.influence));
+    let layers = report.layers.iter().map(|layer| (layer.layer, &layer.influence));
+    let (blocks, layers) = match field.is_by_layer() {
+        true => (None, Some(layers)),
+        false => (Some(blocks), None),
+    };
+    for (at, influence) in blocks.into_iter().flatten().chain(layers.into_iter().flatten()) {
+        let Some(influence) = influence.get(field.line().interval) else { continue };
+        all.resize(all.len().max(at + 1), Vec::new());
+        all[at].clone_from(influence);
     }
     (!all.is_empty()).then(|| (field.id().into(), all))
 }
@@ -138,6 +144,28 @@ mod tests {
         assert_eq!(difference(&other, &other, 1), None, "it may be any text");
         let json = serde_json::to_string(&Summary::new(&a)).unwrap();
         assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), Summary::new(&a));
+    }
+
+    #[test]
+    fn layers_have_differences_too_and_not_those_of_blocks() {
+        let noise = |sign: f64| -> Vec<f64> { (0..12).map(|at| [0.02, -0.02][at % 2] * sign).collect() };
+        let of = |linearity: f64, sign: f64| {
+            let influence = [("linearity_heldout".into(), noise(sign))].into();
+            let layer = LayerReport { layer: 2, linearity_heldout: Some(linearity), influence, ..Default::default() };
+            // Blocks have a number whose influences have the same name as one of layers.
+            let influence = [("linearity_heldout".into(), noise(3.0)), ("r2_lin".into(), noise(1.0))].into();
+            let block = BlockReport { block: 2, r2_lin: Some(0.5), influence, ..Default::default() };
+            let mut found = report(vec![block], vec![layer]);
+            found.corpus.sha256 = Some("text".into());
+            Summary::new(&found)
+        };
+        let a = of(0.5, 1.0);
+        let difference = |b: &Summary| a.difference(b, Field::LinearityHeldout, 2).expect("a difference");
+        let found = difference(&of(0.51, 1.0));
+        assert!((found.amount - 0.01).abs() < 1e-12 && found.differs(), "{found:?}");
+        assert!(!difference(&of(0.51, -1.0)).differs());
+        assert_eq!(a.influence.keys().collect::<Vec<_>>(), ["linearity_heldout", "r2_lin"]);
+        assert_eq!(a.influence["linearity_heldout"][2], noise(1.0));
     }
 
     #[test]

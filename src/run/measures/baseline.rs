@@ -14,14 +14,13 @@ use crate::replacement::probe::train::{BATCH, Optimiser, Trainer, TrainingRows};
 use crate::report::{CurvePoint, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
+use crate::run::stops::stops;
 use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit};
 use crate::solve;
 use crate::stats::moments::Moments;
 
 use super::captured::Captured;
 
-/// Approximate number of points per curve.
-const POINTS: usize = 30;
 /// Steps between two waits for the device, where a cancel takes effect.
 const STEPS_AT_ONCE: usize = 20;
 /// AdamW's learning rate, of `adamw` at the start: PyTorch's default.
@@ -84,7 +83,7 @@ impl<B: Backend> Baseline<'_, B> {
         let random = |purpose| Random::stream(job.protocol.seed, &[purpose, index as u64]);
         let start = start(training, rows.d_in, rows.d_out, random(START));
         let mut trainer = Trainer::new(backend, table, rows.train(), &start, optimiser, random(BATCHES))?;
-        let mut curve = Vec::with_capacity(POINTS + 2);
+        let mut curve = Vec::new();
         for stop in stops(steps) {
             while trainer.steps() < stop {
                 trainer.step()?;
@@ -169,26 +168,4 @@ fn stable_rate(block: usize, rows: &Captured, train: &Moments) -> Result<f64> {
     let squares = |row: &[f32]| 1.0 + row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>();
     let longest = rows.x.chunks_exact(rows.d_in).take(count).map(squares).fold(0.0, f64::max);
     Ok((curvature + longest / BATCH.min(count) as f64).recip())
-}
-
-/// 0 and about [`POINTS`] steps up to `last`, evenly spaced on a logarithmic scale.
-fn stops(last: usize) -> Vec<usize> {
-    let power = |i: usize| (last as f64).powf(i as f64 / (POINTS - 1) as f64).round() as usize;
-    let mut stops: Vec<usize> = std::iter::once(0).chain((0..POINTS).map(power)).collect();
-    stops.retain(|stop| *stop <= last);
-    stops.dedup();
-    stops
-}
-
-#[cfg(test)]
-mod tests {
-    use super::stops;
-
-    #[test]
-    fn stops_go_from_zero_to_the_last_step() {
-        let found = stops(3000);
-        assert_eq!((found[..3].to_vec(), found.last()), (vec![0, 1, 2], Some(&3000)));
-        assert!((20..=31).contains(&found.len()) && found.is_sorted_by(|a, b| a < b), "{found:?}");
-        assert_eq!((stops(0), stops(1)), (vec![0], vec![0, 1]));
-    }
 }

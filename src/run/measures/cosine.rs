@@ -10,11 +10,9 @@ use crate::job::Protocol;
 use crate::replacement::device_map::DeviceMap;
 use crate::report::{Scatter, Warning, WarningKind};
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, XyBatch};
+use crate::run::sweep::{BlockMeasure, Measured, RankGains, RowScores, SolvedBlock, Visit, WindowSums, XyBatch};
 use crate::solve::{AffineMap, EFFECTIVE_SHARE};
 use crate::stats::bootstrap::Resamples;
-
-use super::window_sums::{RankGains, RowScores, WindowSums};
 
 /// Approximate number of (y, ŷ) pairs in a report, rounded up to equal shares.
 const SHOWN: usize = 192;

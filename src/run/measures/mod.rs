@@ -10,4 +10,3 @@ mod list;
 mod probes;
 mod swaps;
 mod timing;
-mod window_sums;

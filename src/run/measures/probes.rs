@@ -15,13 +15,12 @@ use crate::replacement::swap::Replacement;
 use crate::report::{CurvePoint, ProbeReport, Warning, WarningKind, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit};
+use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, WindowSums};
 use crate::solve::{self, AffineMap};
 use crate::stats::bootstrap::Resamples;
 
 use super::captured::Captured;
 use super::conjunction::{MaskedRows, conjunction};
-use super::window_sums::WindowSums;
 
 /// Share of the variance of y below which y − ŷ is only rounding error.
 const NOISE: f64 = 1e-10;
@@ -95,7 +94,8 @@ impl<B: Backend> Probes<'_, B> {
         let x = backend.upload("x", Shape::new(rows.len(), rows.d_in), &standardised(&rows, &solved.map))?;
         let silenced = MaskedRows::new(&rows, &solved.map.mean_x, job.protocol.seed, visit.index);
         let mean = solved.heldout_mean.clone();
-        let of_map = WindowSums::of(backend, visit, &job.protocol, &mean, &|x| map.apply(backend, x)).await?;
+        let of_map =
+            WindowSums::of(backend, &mut visit.heldout(), &job.protocol, &mean, &|x| map.apply(backend, x)).await?;
         let resamples = Resamples::new(of_map.windows(), job.protocol.seed);
         for kind in self.kinds.clone() {
             let mut seeds = job.training.seeds_from(job.protocol.seed);
@@ -109,12 +109,15 @@ impl<B: Backend> Probes<'_, B> {
             if gains.len() > 1 {
                 solved.report.seeds.insert(format!("gain_{}", kind.name()), gains);
             }
-            let sums = WindowSums::of(backend, visit, &job.protocol, &mean, &|x| probe.apply(backend, x)).await?;
+            let sums =
+                WindowSums::of(backend, &mut visit.heldout(), &job.protocol, &mean, &|x| probe.apply(backend, x))
+                    .await?;
             report.cosine = sums.cosine(&job.protocol).filter(|_| solved.report.cosine.is_some());
             if report.gain.is_some() {
                 let of_windows = [of_map.errors(), sums.errors(), sums.totals()];
                 let gain = |[map, probe, totals]: [f64; 3]| (map - probe) / totals;
-                resamples.add_to(&mut solved.report, &format!("gain_{}", kind.name()), of_windows, gain);
+                let found = resamples.uncertainty(of_windows, gain);
+                solved.report.add_uncertainty(format!("gain_{}", kind.name()), found);
             }
             let conjunction = conjunction(backend, &silenced, &self.meter, &|x| probe.apply(backend, x)).await?;
             let report = ProbeReport { conjunction, ..report };

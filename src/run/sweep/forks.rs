@@ -15,10 +15,8 @@ use crate::event::{Event, Stage};
 use crate::forward::ResidualTerms;
 use crate::model::{Block, Head};
 use crate::replacement::swap::Replacement;
-use crate::report::finite;
-use crate::run::evaluation::{Loss, next_tokens};
+use crate::run::evaluation::{BaseLoss, Loss, next_tokens};
 use crate::run::events::StageMeter;
-use crate::stats::bootstrap::Resamples;
 
 /// All forks of a sweep.
 pub(super) struct Forks<'s, 'a, B: Backend> {
@@ -138,13 +136,13 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
         self.done + running * (blocks + 1) + each * (to_come - 1)
     }
 
-    /// Computes the perplexity of the original model, and of every fork for the reports.
+    /// Computes the loss of the original model, which it returns, and of every fork for the reports.
     pub(super) async fn finish(
         mut self,
         stream: &Stream<B::Tensor>,
         swept: &mut [MeasuredBlock],
         layers: Option<LayerMeasure<'a, B>>,
-    ) -> Result<Option<f64>> {
+    ) -> Result<Option<BaseLoss>> {
         let mut layers = layers.map(LayerMeasure::into_reports).unwrap_or_default();
         let pass = self.sweep.pass;
         let mut base = None;
@@ -154,30 +152,31 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
             let batches = self.sweep.source.reading.batches.iter().zip(stream).filter(|(batch, _)| batch.evaluated);
             let untouched: Vec<&StoredRows<_>> = batches.map(|(_, kept)| &**kept).collect();
             let untouched = self.sweep.loss(head.as_ref(), &untouched).await?;
-            let ppl = perplexity(untouched.as_ref())?;
-            let windows = untouched.as_ref().map_or(0, Loss::windows);
-            let resamples = Resamples::new(windows, pass.job.protocol.seed);
+            let untouched = BaseLoss::new(untouched, pass.job.protocol.seed)?;
             let running = std::mem::take(&mut self.running);
             let (total, rows) = (self.done + running.len() as u64, self.sweep.evaluated_rows());
             let mut running = running.into_iter().peekable();
             while let Some(Fork { of, name, hidden }) = running.next() {
                 let hidden: Vec<&StoredRows<_>> = hidden.iter().collect();
                 let loss = self.sweep.loss(head.as_ref(), &hidden).await?;
-                let delta = finite(perplexity(loss.as_ref())? - ppl);
+                let delta = untouched.change(loss.as_ref())?;
+                let found = untouched.uncertainty(loss.as_ref());
+                let number = format!("delta_ppl_{name}");
                 let is_last = running.peek().is_none_or(|next| next.of != of);
                 match of {
                     Of::Block(index) => {
-                        if let Some(found) = swept.iter_mut().find(|found| found.report.block == index) {
-                            if let (Some(loss), Some(base)) = (&loss, &untouched) {
-                                loss.add_change(base, &resamples, &name, &mut found.report);
-                            }
-                            found.report.delta_ppl.insert(name, delta);
+                        if let Some(MeasuredBlock { report, .. }) =
+                            swept.iter_mut().find(|swept| swept.report.block == index)
+                        {
+                            report.add_uncertainty(number, found);
+                            report.delta_ppl.insert(name, delta);
                             if is_last {
-                                pass.out.emit(Event::Block(Box::new(found.report.clone()))).await;
+                                pass.out.emit(Event::Block(Box::new(report.clone()))).await;
                             }
                         }
                     }
                     Of::Layer(index) => {
+                        layers[index].add_uncertainty(number, found);
                         layers[index].delta_ppl.insert(name, delta);
                     }
                 }
@@ -185,8 +184,8 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
                 meter.report_and_yield(rows * self.done, rows * total).await;
             }
             pass.add_seconds(|seconds| &mut seconds.swap, meter.seconds());
-            pass.explain_undefined(head.is_some().then_some(ppl));
-            base = Some(ppl);
+            pass.explain_undefined(head.is_some().then_some(untouched.ppl));
+            base = Some(untouched);
         }
         for report in layers {
             pass.out.emit(Event::Layer(Box::new(report))).await;
@@ -225,17 +224,8 @@ impl<B: Backend> Sweep<'_, B> {
             .sum()
     }
 
-    /// Perplexity of the evaluated rows, given their last residual stream by batch.
-    pub(super) async fn perplexity(
-        &self,
-        head: Option<&Rc<Head<B::Tensor>>>,
-        hidden: &[&StoredRows<B::Tensor>],
-    ) -> Result<f64> {
-        perplexity(self.loss(head, hidden).await?.as_ref())
-    }
-
-    /// Loss on the evaluated rows; `None` without an output head.
-    async fn loss(
+    /// Loss on the evaluated rows, given their last residual stream by batch; `None` without an output head.
+    pub(super) async fn loss(
         &self,
         head: Option<&Rc<Head<B::Tensor>>>,
         hidden: &[&StoredRows<B::Tensor>],
@@ -251,8 +241,4 @@ impl<B: Backend> Sweep<'_, B> {
         }
         Ok(Some(loss))
     }
-}
-
-fn perplexity(loss: Option<&Loss>) -> Result<f64> {
-    loss.map_or(Ok(f64::NAN), Loss::perplexity)
 }

@@ -4,6 +4,7 @@
 use super::properties::PropertySums;
 use super::store::StoredRows;
 use super::visit::Visit;
+use super::window_sums::WindowSums;
 use crate::backend::Backend;
 use crate::corpus::Properties;
 use crate::error::Result;
@@ -13,6 +14,7 @@ use crate::report::{LayerReport, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
 use crate::solve::{self, LayerScore};
+use crate::stats::bootstrap::Resamples;
 use crate::workers::sums::BlockSums;
 
 /// Measures layer after layer, with the residual stream before and after it as x and y.
@@ -98,8 +100,10 @@ impl<'a, B: Backend> LayerMeasure<'a, B> {
             }
             self.meter.advance((rows.batch.windows.len() * job.protocol.seq_len) as u64).await;
         }
-        let LayerScore { linearity, linearity_heldout, linearity_no_residual, anisotropy, map } =
+        let LayerScore { linearity, linearity_heldout, linearity_no_residual, anisotropy, heldout_mean, map } =
             solve::score_layer(layer, &sums.moments().await?)?;
+        let width = map.mean_x.len();
+        let map = Replacement::affine(backend, &map)?;
         let mut report = LayerReport {
             layer,
             linearity,
@@ -107,15 +111,21 @@ impl<'a, B: Backend> LayerMeasure<'a, B> {
             linearity_no_residual,
             update_norm_ratio: finite(ratio / f64::from(counted as u32)),
             anisotropy,
-            intrinsic_dimension: solve::intrinsic_dimension(&sampled, map.mean_x.len()),
-            properties: properties.score(visit).await?,
+            intrinsic_dimension: solve::intrinsic_dimension(&sampled, width),
             ..LayerReport::default()
         };
         report.delta_ppl.extend(["removed", "linear"].map(|name| (name.to_owned(), None)));
+        let resamples = Resamples::new(folds.windows(folds.len() - 1).len(), job.protocol.seed);
+        if linearity_heldout.is_some() {
+            let (mut streams, predict) = (visit.heldout_streams(), |x: &B::Tensor| map.apply(backend, x));
+            let sums = WindowSums::of(backend, &mut streams, &job.protocol, &heldout_mean, &predict).await?;
+            report.add_uncertainty("linearity_heldout".into(), sums.r2(&resamples));
+        }
+        properties.score(visit, &resamples, &mut report).await?;
         self.reports.push(report);
         self.meter.pause();
         self.pass.set_seconds(|seconds| &mut seconds.layers, &self.meter);
-        Ok(MeasuredLayer { map: Replacement::affine(backend, &map)? })
+        Ok(MeasuredLayer { map })
     }
 
     /// The reports so far.

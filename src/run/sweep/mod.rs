@@ -22,6 +22,7 @@ mod state;
 mod store;
 mod unfinished;
 mod visit;
+mod window_sums;
 
 pub(super) use captured_rows::of_rows;
 pub(super) use layers::LayerMeasure;
@@ -34,3 +35,4 @@ pub(super) use spill::temporary;
 pub(super) use state::{BlockMeasures, MeasuredBlock, Sweep, Swept};
 pub(super) use store::{RowStore, StoredRows};
 pub(super) use visit::{BlockMeasure, Measured, Rows, SolvedBlock, Visit, XyBatch};
+pub(super) use window_sums::{RankGains, RowScores, WindowSums};

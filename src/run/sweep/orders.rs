@@ -19,6 +19,7 @@ use crate::platform::parallel;
 use crate::replacement::replaced::{Replaced, ReplacedParts};
 use crate::replacement::swap::Replacement;
 use crate::report::{OrderStep, finite, orders};
+use crate::run::evaluation::{BaseLoss, Loss, perplexity};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
 use crate::solve::fit_map;
@@ -69,8 +70,8 @@ impl Candidates {
 /// The orders of one measurement.
 struct Orders<'o, 'a, B: Backend> {
     sweep: &'o Sweep<'a, B>,
-    /// Perplexity of the original model.
-    ppl: f64,
+    /// Loss of the original model.
+    base: &'o BaseLoss,
     /// The maps of the measured blocks.
     maps: ReplacedParts<B::Tensor>,
     /// Parameters of a whole layer.
@@ -86,9 +87,9 @@ impl<B: Backend> Sweep<'_, B> {
         asks(Measure::Swap) && self.blocks.len() > 1 || !self.wanted_orders().is_empty()
     }
 
-    /// Replaces blocks one after another: in the order of their own cost, then greedily. `ppl` is the perplexity of the
+    /// Replaces blocks one after another: in the order of their own cost, then greedily. `base` is the loss of the
     /// original model. Returns what is healed together: the first half of the orders with refitted maps, by their names.
-    pub(super) async fn replace_in_order(&self, swept: &[MeasuredBlock], ppl: f64) -> Result<HalfOrders> {
+    pub(super) async fn replace_in_order(&self, swept: &[MeasuredBlock], base: &BaseLoss) -> Result<HalfOrders> {
         let mut halves = HalfOrders::new();
         if !self.has_orders() {
             return Ok(halves);
@@ -99,7 +100,7 @@ impl<B: Backend> Sweep<'_, B> {
         let wanted = self.wanted_orders();
         let meter = self.pass.out.stage(Stage::Greedy, self.order_steps(&wanted));
         let layer_parameters = self.layer_parameters().await?;
-        let orders = Orders { sweep: self, ppl, maps, layer_parameters, meter };
+        let orders = Orders { sweep: self, base, maps, layer_parameters, meter };
         if self.pass.asks(Measure::Swap) {
             orders.by_cost(swept).await?;
         }
@@ -162,9 +163,12 @@ impl<B: Backend> Orders<'_, '_, B> {
             replaced.iter().filter_map(|block| Some((*block, self.maps.get(block)?.clone()))).collect()
         };
         let variants: Vec<ReplacedParts<_>> = (0..order.len()).map(variant).collect();
-        let found = self.perplexities(&variants).await?;
-        let steps = order.into_iter().zip(found).enumerate();
-        let steps = steps.map(|(step, (block, ppl))| self.step(block, ppl, (step + 1, Candidates::Networks))).collect();
+        let found = self.losses(&variants).await?;
+        let steps = order.into_iter().zip(&found).enumerate();
+        let step = |(step, (block, loss)): (usize, (usize, &Option<Loss>))| {
+            self.step(block, loss.as_ref(), (step + 1, Candidates::Networks))
+        };
+        let steps = steps.map(step).collect::<Result<Vec<_>>>()?;
         self.pass().out.emit(Event::Order { name: orders::BY_COST.into(), steps }).await;
         Ok(())
     }
@@ -188,12 +192,14 @@ impl<B: Backend> Orders<'_, '_, B> {
                 variant
             };
             let mut variants: Vec<ReplacedParts<_>> = left.iter().map(with).collect();
-            let found = self.perplexities(&variants).await?;
+            let found = self.losses(&variants).await?;
             // Not a number counts as the most expensive; of equally cheap ones the earlier is chosen.
-            let cost = |at: &usize| if found[*at].is_nan() { f64::INFINITY } else { found[*at] };
-            let Some(at) = (0..found.len()).min_by(|a, b| cost(a).total_cmp(&cost(b))) else { break };
+            let number = |ppl: f64| if ppl.is_nan() { f64::INFINITY } else { ppl };
+            let cost = |loss: &Option<Loss>| perplexity(loss.as_ref()).map(number);
+            let costs = found.iter().map(cost).collect::<Result<Vec<_>>>()?;
+            let Some(at) = (0..found.len()).min_by(|a, b| costs[*a].total_cmp(&costs[*b])) else { break };
             chosen = variants.swap_remove(at);
-            steps.push(self.step(left.remove(at), found[at], (chosen.len(), candidates)));
+            steps.push(self.step(left.remove(at), found[at].as_ref(), (chosen.len(), candidates))?);
             self.pass().out.emit(Event::Order { name: candidates.name().into(), steps: steps.clone() }).await;
             if is_healed && steps.len() == healed {
                 half = Some(copied(self.pass().backend, &chosen).await?);
@@ -207,22 +213,28 @@ impl<B: Backend> Orders<'_, '_, B> {
     }
 
     /// A step after which `replaced` networks or layers are replaced.
-    fn step(&self, block: usize, ppl: f64, (replaced, candidates): (usize, Candidates)) -> OrderStep {
+    fn step(
+        &self,
+        block: usize,
+        loss: Option<&Loss>,
+        (replaced, candidates): (usize, Candidates),
+    ) -> Result<OrderStep> {
         let config = self.sweep.source.checkpoint.config();
         let width = config.hidden_size;
         let map = if candidates == Candidates::RemovedLayers { 0 } else { width * (width + 1) };
         let each = if candidates.are_layers() { self.layer_parameters } else { config.ffn_parameters() };
         let all = each * config.num_hidden_layers;
-        OrderStep {
+        Ok(OrderStep {
             block,
-            ppl: finite(ppl),
-            delta_ppl: finite(ppl - self.ppl),
+            ppl: finite(perplexity(loss)?),
+            delta_ppl: self.base.change(loss)?,
             compression: finite(all as f64 / (all - replaced * each + replaced * map) as f64),
-        }
+            interval: self.base.interval(loss),
+        })
     }
 
-    /// Perplexity of every variant.
-    async fn perplexities(&self, variants: &[ReplacedParts<B::Tensor>]) -> Result<Vec<f64>> {
+    /// Loss of every variant; `None` without an output head.
+    async fn losses(&self, variants: &[ReplacedParts<B::Tensor>]) -> Result<Vec<Option<Loss>>> {
         let reading = self.sweep.source.reading.of_evaluation();
         let sweep = &Sweep { source: Source { reading: &reading, ..self.sweep.source }, ..*self.sweep };
         let mut groups = vec![Group { variants: (0..variants.len()).collect(), hidden: sweep.embed().await? }];
@@ -239,12 +251,12 @@ impl<B: Backend> Orders<'_, '_, B> {
             self.meter.advance(1).await;
         }
         let head = sweep.head().await?;
-        let mut found = vec![f64::NAN; variants.len()];
+        let mut found = vec![None; variants.len()];
         for Group { variants: all, hidden } in groups {
             let rows: Vec<&StoredRows<_>> = hidden.iter().map(|kept| &**kept).collect();
-            let ppl = sweep.perplexity(head.as_ref(), &rows).await?;
+            let loss = sweep.loss(head.as_ref(), &rows).await?;
             for variant in all {
-                found[variant] = ppl;
+                found[variant].clone_from(&loss);
                 self.meter.advance(1).await;
             }
         }

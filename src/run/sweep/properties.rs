@@ -1,6 +1,5 @@
 //! Which properties of a token a linear map reads out of the residual stream after a layer (docs/measures.md, section 7).
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::visit::Visit;
@@ -9,8 +8,9 @@ use crate::corpus::{Folds, Properties, Property};
 use crate::error::Result;
 use crate::job::Protocol;
 use crate::replacement::swap::Replacement;
-use crate::report::PropertyScore;
+use crate::report::{LayerReport, PropertyScore, finite};
 use crate::solve;
+use crate::stats::bootstrap::Resamples;
 use crate::workers::sums::{BlockSums, HalfFold};
 
 /// Second moments of one layer's stream and of the classes.
@@ -46,12 +46,17 @@ impl<'a, B: Backend> PropertySums<'a, B> {
         self.sums.add((part, windows), stream, &classes).await
     }
 
-    /// Fits the least-squares map from the stream to the classes on the training rows, and counts the held-out rows where
-    /// the largest output of a property is that of its class.
-    pub(super) async fn score(self, visit: &Visit<'_, B>) -> Result<BTreeMap<String, PropertyScore>> {
+    /// Fits the least-squares map from the stream to the classes on the training rows, counts the held-out rows where
+    /// the largest output of a property is that of its class, and adds their shares to the report of the layer.
+    pub(super) async fn score(
+        self,
+        visit: &Visit<'_, B>,
+        resamples: &Resamples,
+        report: &mut LayerReport,
+    ) -> Result<()> {
         let Self { backend, layer, folds, protocol, properties, sums } = self;
         if properties.all.is_empty() {
-            return Ok(BTreeMap::new());
+            return Ok(());
         }
         let map = Replacement::affine(backend, &solve::fit_map(layer, &sums.moments().await?)?)?;
         let mut counts = vec![Count::default(); properties.all.len()];
@@ -62,35 +67,42 @@ impl<'a, B: Backend> PropertySums<'a, B> {
                 count(properties, protocol, &rows.batch.windows, &backend.read(&outputs).await?, &mut counts);
             }
         }
-        let score = |(property, count): (&Property, &Count)| {
-            let share = |rows: usize| (count.rows > 0).then(|| rows as f64 / count.rows as f64);
-            let most_frequent = share(most_frequent(property, protocol, folds));
-            (property.name.to_owned(), PropertyScore { accuracy: share(count.right), most_frequent })
-        };
-        Ok(properties.all.iter().zip(&counts).map(score).collect())
+        for (property, Count { rows, right }) in properties.all.iter().zip(&counts) {
+            let share = |of: f64| finite(of / rows.iter().sum::<f64>());
+            let accuracy = share(right.iter().sum());
+            let most_frequent = share(most_frequent(property, protocol, folds) as f64);
+            report.properties.insert(property.name.into(), PropertyScore { accuracy, most_frequent });
+            let found = resamples.uncertainty([right, rows], |[right, rows]| right / rows);
+            report.add_uncertainty(format!("reads_{}", property.name), found);
+        }
+        Ok(())
     }
 }
 
-/// Held-out rows with a class, and those among them whose class was named.
-#[derive(Clone, Copy, Default)]
+/// Held-out rows with a class, and those among them whose class was named, by window.
+#[derive(Clone, Default)]
 struct Count {
-    rows: usize,
-    right: usize,
+    rows: Vec<f64>,
+    right: Vec<f64>,
 }
 
 /// Adds the rows of some windows, given their outputs.
 fn count(properties: &Properties, protocol: &Protocol, windows: &Range<usize>, outputs: &[f32], counts: &mut [Count]) {
     for (at, row) in outputs.chunks_exact(properties.columns()).enumerate() {
-        if at % protocol.seq_len < protocol.skip_positions {
-            continue;
-        }
+        let place = at % protocol.seq_len;
         let mut rest = row;
-        for (property, count) in properties.all.iter().zip(&mut *counts) {
+        for (property, Count { rows, right }) in properties.all.iter().zip(&mut *counts) {
             let (outputs, others) = rest.split_at(property.classes);
             rest = others;
-            if let Some(class) = property.labels[windows.start * protocol.seq_len + at] {
-                count.rows += 1;
-                count.right += usize::from(largest(outputs) == class);
+            let class = property.labels[windows.start * protocol.seq_len + at];
+            let class = class.filter(|_| place >= protocol.skip_positions);
+            for (sums, is_one) in [(rows, class.is_some()), (right, class == Some(largest(outputs)))] {
+                if place == 0 {
+                    sums.push(0.0);
+                }
+                if let Some(sum) = sums.last_mut() {
+                    *sum += f64::from(is_one);
+                }
             }
         }
     }

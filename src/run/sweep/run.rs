@@ -48,13 +48,13 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let Measuring { measures, layers, forks, mut swept } = measuring;
         drop(measures);
         let perplexities = async {
-            let ppl = forks.finish(&stream, &mut swept, layers).await?;
+            let base = forks.finish(&stream, &mut swept, layers).await?;
             drop(stream);
-            let halves = match ppl {
-                Some(ppl) => self.replace_in_order(&swept, ppl).await?,
+            let halves = match &base {
+                Some(base) => self.replace_in_order(&swept, base).await?,
                 None => HalfOrders::new(),
             };
-            Ok(Swept { blocks: swept, ppl, halves })
+            Ok(Swept { blocks: swept, ppl: base.map(|base| base.ppl), halves })
         };
         self.pass.out.span(Lane::Perplexity, None, perplexities).await
     }

@@ -55,8 +55,13 @@ pub(in crate::run) struct XyBatch<'v, T> {
 impl<B: Backend> Visit<'_, B> {
     /// x and y of every kept batch of the folds, in corpus order.
     pub(in crate::run) fn pairs(&self) -> impl Iterator<Item = Result<XyBatch<'_, B::Tensor>>> {
-        self.rows.iter().filter_map(|rows| {
-            let (part, x, y) = (rows.batch.part?, rows.x.as_ref()?, rows.y.as_ref()?);
+        self.batches(|rows| Some((rows.x.as_ref()?, rows.y.as_ref()?)))
+    }
+
+    /// Two tensors of every kept batch of the folds, in corpus order, as x and y.
+    fn batches<'v>(&'v self, two: TwoKept<B::Tensor>) -> impl Iterator<Item = Result<XyBatch<'v, B::Tensor>>> {
+        self.rows.iter().filter_map(move |rows| {
+            let (part, (x, y)) = (rows.batch.part?, two(rows)?);
             let pair = || {
                 let (x, y) = (self.store.tensor(x)?, self.store.tensor(y)?);
                 Ok(XyBatch { part, windows: &rows.batch.windows, x, y })
@@ -67,10 +72,25 @@ impl<B: Backend> Visit<'_, B> {
 
     /// x and y of the held-out batches.
     pub(in crate::run) fn heldout(&self) -> impl Iterator<Item = Result<XyBatch<'_, B::Tensor>>> {
+        self.heldout_of(self.pairs())
+    }
+
+    /// The residual stream before and after the layer of the held-out batches, as x and y.
+    pub(in crate::run) fn heldout_streams(&self) -> impl Iterator<Item = Result<XyBatch<'_, B::Tensor>>> {
+        self.heldout_of(self.batches(|rows| Some((rows.hidden.as_deref()?, rows.next.as_deref()?))))
+    }
+
+    fn heldout_of<'v>(
+        &self,
+        pairs: impl Iterator<Item = Result<XyBatch<'v, B::Tensor>>>,
+    ) -> impl Iterator<Item = Result<XyBatch<'v, B::Tensor>>> {
         let heldout = self.folds - 1;
-        self.pairs().filter(move |pair| pair.as_ref().map_or(true, |pair| pair.part.fold == heldout))
+        pairs.filter(move |pair| pair.as_ref().map_or(true, |pair| pair.part.fold == heldout))
     }
 }
+
+/// Two of the kept tensors of a batch, if both are kept.
+type TwoKept<T> = fn(&Rows<T>) -> Option<(&StoredRows<T>, &StoredRows<T>)>;
 
 /// A block's report and the maps behind it.
 pub(in crate::run) struct SolvedBlock<T> {

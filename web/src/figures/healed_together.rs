@@ -29,7 +29,9 @@ fn figure(report: &Report, order: &str, title: &str) -> Option<Figure> {
     let healed = report.healed_together.get(order)?;
     let steps = report.orders.get(order).map_or(&[][..], |steps| steps);
     let count = healed.blocks.len();
-    let replaced = |(at, step): (usize, &OrderStep)| Mark::new((at + 1).to_string(), (at + 1) as f64, step.delta_ppl);
+    let replaced = |(at, step): (usize, &OrderStep)| {
+        Mark::new((at + 1).to_string(), (at + 1) as f64, step.delta_ppl).within(None, step.interval)
+    };
     let start = Mark::new(o().start, 0.0, Some(0.0));
     let line = std::iter::once(start).chain(steps.iter().enumerate().map(replaced)).collect();
     let line = series(o().refitted_order, 0, line);
@@ -37,7 +39,8 @@ fn figure(report: &Report, order: &str, title: &str) -> Option<Figure> {
     let name = fill(o().healed_at, &[("count", &count.to_string()), ("steps", &healed.steps.to_string())]);
     let points = ways().into_iter().enumerate().filter_map(|(at, (key, way))| {
         let value = *healed.delta_ppl.get(key)?;
-        let point = series(way, at + 1, vec![Mark::new(name.clone(), count as f64, value)])?;
+        let mark = Mark::new(name.clone(), count as f64, value).within(None, healed.intervals.get(key).copied());
+        let point = series(way, at + 1, vec![mark])?;
         Some(Series { marked: true, named: true, ..point })
     });
     Some(Figure {
@@ -55,11 +58,13 @@ fn figure(report: &Report, order: &str, title: &str) -> Option<Figure> {
 }
 
 fn table(healed: &HealedTogether) -> Grid {
-    let row = |(name, loss, error): (&str, Option<f64>, Option<f64>)| {
-        vec![name.to_string().into(), Cell::number(loss, None, exact), Cell::number(error, None, exact)]
+    let row = |(key, name, loss, error): (&str, &str, Option<f64>, Option<f64>)| {
+        let loss = Cell::number(loss, healed.intervals.get(key).copied(), exact);
+        vec![name.to_string().into(), loss, Cell::number(error, None, exact)]
     };
-    let known = |(key, way)| Some((way, *healed.delta_ppl.get(key)?, healed.stream_error.get(key).copied().flatten()));
-    let before = (o().refitted_order, healed.delta_ppl_before, healed.stream_error_before);
+    let known =
+        |(key, way)| Some((key, way, *healed.delta_ppl.get(key)?, healed.stream_error.get(key).copied().flatten()));
+    let before = (HealedTogether::BEFORE, o().refitted_order, healed.delta_ppl_before, healed.stream_error_before);
     Grid {
         head: heads(&[o().healed_maps, t().axis_delta_ppl, o().healed_error]),
         rows: std::iter::once(before).chain(ways().into_iter().filter_map(known)).map(row).collect(),
@@ -68,8 +73,11 @@ fn table(healed: &HealedTogether) -> Grid {
 
 #[cfg(test)]
 mod tests {
+    use straightedge_api::report::Interval;
+
     use super::super::sample;
     use super::*;
+    use crate::text::format::NOTHING;
 
     #[test]
     fn healed_maps_lie_beside_the_step_that_they_begin_with() {
@@ -80,5 +88,24 @@ mod tests {
         assert_eq!(found[1..], [[(1.0, Some(1.5))], [(1.0, None)]]);
         assert_eq!(figure.table.rows[1][1..], ["1.50000", "0.250000"]);
         assert!(of_blocks(&sample::report()).is_none());
+    }
+
+    #[test]
+    fn losses_have_their_intervals() {
+        let mut report = sample::report();
+        let interval = |low, high| Interval { low, high };
+        let healed = report.healed_together.get_mut(orders::LAYERS_LINEAR).unwrap();
+        healed.intervals = [
+            (HealedTogether::BEFORE.into(), interval(5.0, 7.0)),
+            (HealedTogether::STREAMS.into(), interval(1.25, 1.75)),
+        ]
+        .into();
+        report.orders.get_mut(orders::LAYERS_LINEAR).unwrap()[0].interval = Some(interval(4.0, 8.0));
+        let figure = of_layers(&report).unwrap();
+        let cells: Vec<_> = figure.table.rows.iter().map(|row| row[1].shown.as_str()).collect();
+        assert_eq!(cells, ["6 ± 1", "1.5 ± 0.2", NOTHING]);
+        let of_mark = |series: usize, mark: usize| figure.plot.series[series].marks[mark].within.y;
+        assert_eq!(of_mark(0, 1), Some(interval(4.0, 8.0)));
+        assert_eq!(of_mark(1, 0), Some(interval(1.25, 1.75)));
     }
 }

@@ -1,11 +1,13 @@
 //! Recovery of a swap's cost by fine-tuning, next to the same budget for the original.
 
-use straightedge_api::report::{BlockReport, Report};
+use straightedge_api::report::{BlockReport, Interval, Report};
 
-use super::figure::{BLOCK_AXIS, Figure, Grid, alike, at_x, block_name, blocks_of, by_block, curve, grid_of, heads};
+use super::figure::{
+    BLOCK_AXIS, Figure, Grid, alike, at_x, block_mark, block_name, blocks_of, curve, grid_of, heads, series,
+};
 use super::healed_together;
 use super::shown::{HEALED, probe_names, shown_block};
-use crate::chart::plot::{Axis, Plot};
+use crate::chart::plot::{Axis, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::state::views::View;
 use crate::text::cell::Cell;
@@ -24,14 +26,12 @@ pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figur
 
 fn before_and_after(report: &Report) -> Option<Figure> {
     let all = [
-        by_block(report, t().heal_before, 1, |block| Some(block.heal.get("linear")?.delta_ppl_before)),
-        by_block(report, t().heal_after, 0, |block| Some(block.heal.get("linear")?.delta_ppl)),
-        by_block(report, t().heal_adam, 3, |block| Some(block.heal.get("linear_adam")?.delta_ppl)),
-        by_block(report, t().heal_original, 2, |block| Some(block.heal.get("original")?.delta_ppl)),
+        by_block(report, t().heal_before, 1, before),
+        by_block(report, t().heal_after, 0, |block| after(block, "linear")),
+        by_block(report, t().heal_adam, 3, |block| after(block, "linear_adam")),
+        by_block(report, t().heal_original, 2, |block| after(block, "original")),
     ];
-    let of_probe = |(at, name): (usize, &str)| {
-        by_block(report, &healed(name), 4 + at, |block| Some(block.heal.get(name)?.delta_ppl))
-    };
+    let of_probe = |(at, name): (usize, &str)| by_block(report, &healed(name), 4 + at, |block| after(block, name));
     let all = all.into_iter().chain(probe_names().enumerate().map(of_probe));
     let all: Vec<_> = all.flatten().collect();
     (!all.is_empty()).then(|| Figure {
@@ -46,6 +46,27 @@ fn before_and_after(report: &Report) -> Option<Figure> {
         caption: t().healing_caption,
         table: table(report),
     })
+}
+
+/// A loss and its interval.
+type Loss = (Option<f64>, Option<Interval>);
+
+/// That of the map before healing, whose interval is that of the swap; `None` if it was not healed.
+fn before(block: &BlockReport) -> Option<Loss> {
+    Some((block.heal.get("linear")?.delta_ppl_before, block.loss_interval("linear")))
+}
+
+/// That of a healed replacement.
+fn after(block: &BlockReport, name: &str) -> Option<Loss> {
+    block.heal.get(name).map(|heal| (heal.delta_ppl, heal.interval))
+}
+
+fn by_block(report: &Report, name: &str, style: usize, loss: impl Fn(&BlockReport) -> Option<Loss>) -> Option<Series> {
+    let mark = |block: &BlockReport| {
+        let (value, interval) = loss(block)?;
+        Some(block_mark(block, block.block as f64, value).within(None, interval))
+    };
+    series(name, style, report.blocks.iter().filter_map(mark).collect())
 }
 
 fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
@@ -79,17 +100,20 @@ fn table(report: &Report) -> Grid {
 }
 
 fn row(block: &BlockReport, probes: &[&str]) -> Vec<Cell> {
-    let loss = |value| Cell::number(value, None, exact);
-    let [linear, adam, original] = ["linear", "linear_adam", "original"].map(|name| block.heal.get(name));
-    let steps = linear.or(original).map_or(NOTHING.into(), |heal| heal.steps.to_string().into());
+    let loss = |found: Option<Loss>| {
+        let (value, interval) = found.unwrap_or_default();
+        Cell::number(value, interval, exact)
+    };
+    let steps = block.heal.get("linear").or(block.heal.get("original"));
+    let steps = steps.map_or(NOTHING.into(), |heal| heal.steps.to_string().into());
     let mut cells = vec![
         block.block.to_string().into(),
-        loss(linear.and_then(|heal| heal.delta_ppl_before)),
-        loss(linear.and_then(|heal| heal.delta_ppl)),
-        loss(adam.and_then(|heal| heal.delta_ppl)),
-        loss(original.and_then(|heal| heal.delta_ppl)),
+        loss(before(block)),
+        loss(after(block, "linear")),
+        loss(after(block, "linear_adam")),
+        loss(after(block, "original")),
     ];
-    cells.extend(probes.iter().map(|name| loss(block.heal.get(*name).and_then(|heal| heal.delta_ppl))));
+    cells.extend(probes.iter().map(|name| loss(after(block, name))));
     cells.push(steps);
     cells
 }
@@ -120,5 +144,21 @@ mod tests {
         assert_eq!(table.head.len(), values.len());
         assert!(table.head[5].contains("poly") && table.head[6].contains("gate"), "{:?}", table.head);
         assert_eq!(figures[1].plot.series[0].marks.len(), 2);
+    }
+
+    #[test]
+    fn losses_before_and_after_have_their_intervals() {
+        let mut report = sample::report();
+        let interval = |low, high| Interval { low, high };
+        let block = &mut report.blocks[0];
+        block.intervals.insert("delta_ppl_linear".into(), interval(0.25, 0.75));
+        block.heal.get_mut("linear").unwrap().interval = Some(interval(0.125, 0.25));
+        block.heal.get_mut("poly").unwrap().interval = Some(interval(0.1, 0.5));
+        let figure = figures(&report, None).remove(0).unwrap();
+        let found: Vec<_> = figure.plot.series.iter().map(|series| series.marks[0].within.y).collect();
+        let [before, after, poly] = [interval(0.25, 0.75), interval(0.125, 0.25), interval(0.1, 0.5)].map(Some);
+        assert_eq!(found, [before, after, None, None, poly]);
+        let cells = ["0", "0.5 ± 0.2", "0.20 ± 0.06", "0.250000", "−0.300000", "0.3 ± 0.2", "200"];
+        assert_eq!(figure.table.rows, [cells]);
     }
 }

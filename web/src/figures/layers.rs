@@ -25,21 +25,21 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
 
 fn linearity(report: &Report) -> Option<Figure> {
     let all = [
-        by_layer(report, t().layer_linearity, 0, |layer| Some(layer.linearity)),
-        by_layer(report, t().layer_heldout, 1, |layer| Some(layer.linearity_heldout)),
-        by_layer(report, t().layer_no_residual, 2, |layer| Some(layer.linearity_no_residual)),
+        by_layer(report, t().layer_linearity, 0, "", |layer| Some(layer.linearity)),
+        by_layer(report, t().layer_heldout, 1, "linearity_heldout", |layer| Some(layer.linearity_heldout)),
+        by_layer(report, t().layer_no_residual, 2, "", |layer| Some(layer.linearity_no_residual)),
     ];
     figure(report, all, share_axis(t().axis_linearity), t().layers_figure, t().layers_caption, rounded)
 }
 
 fn update(report: &Report) -> Option<Figure> {
-    let all = [by_layer(report, t().layer_update, 3, |layer| Some(layer.update_norm_ratio))];
+    let all = [by_layer(report, t().layer_update, 3, "", |layer| Some(layer.update_norm_ratio))];
     let axis = Axis { name: t().axis_update, kind: Kind::FromZero };
     figure(report, all, axis, t().update_figure, t().update_caption, exact)
 }
 
 fn anisotropy(report: &Report) -> Option<Figure> {
-    let all = [by_layer(report, engine::label(Field::Anisotropy), 4, |layer| Some(layer.anisotropy))];
+    let all = [by_layer(report, engine::label(Field::Anisotropy), 4, "", |layer| Some(layer.anisotropy))];
     figure(
         report,
         all,
@@ -52,7 +52,7 @@ fn anisotropy(report: &Report) -> Option<Figure> {
 
 fn dimension(report: &Report) -> Option<Figure> {
     let field = Field::IntrinsicDimension;
-    let all = [by_layer(report, engine::label(field), 5, |layer| Some(layer.intrinsic_dimension))];
+    let all = [by_layer(report, engine::label(field), 5, "", |layer| Some(layer.intrinsic_dimension))];
     let axis = Axis { name: engine::axis(field), kind: Kind::FromZero };
     figure(report, all, axis, t().dimension_figure, t().dimension_caption, exact)
 }
@@ -71,7 +71,8 @@ fn properties(report: &Report) -> Option<Figure> {
     let accuracy = |field: Field| move |layer: &LayerReport| field.of_layer(layer).map(Some);
     let all = PROPERTIES.map(|(_, field)| field);
     let mut style = 0..;
-    let all = all.map(|field| by_layer(report, engine::label(field), style.next()?, accuracy(field)));
+    let all =
+        all.map(|field| by_layer(report, engine::label(field), style.next()?, field.line().interval, accuracy(field)));
     let axis = share_axis(engine::axis(Field::ReadsToken));
     let mut figure = figure(report, all, axis, t().properties_figure, t().properties_caption, rounded)?;
     let guess = |(name, field): &(&str, Field)| {
@@ -86,8 +87,8 @@ fn properties(report: &Report) -> Option<Figure> {
 fn losses(report: &Report) -> Option<Figure> {
     let loss = |key: &'static str| move |layer: &LayerReport| layer.delta_ppl.get(key).copied();
     let all = [
-        by_layer(report, t().layer_linear, 0, loss("linear")),
-        by_layer(report, t().layer_removed, 2, loss("removed")),
+        by_layer(report, t().layer_linear, 0, "delta_ppl_linear", loss("linear")),
+        by_layer(report, t().layer_removed, 2, "delta_ppl_removed", loss("removed")),
     ];
     let axis = Axis { name: t().axis_delta_ppl, kind: Kind::Wide };
     figure(report, all, axis, t().layer_losses_figure, t().layer_losses_caption, exact)
@@ -118,21 +119,26 @@ fn figure<const N: usize>(
     })
 }
 
+/// One mark per layer that has this value, within its interval of this name.
 fn by_layer(
     report: &Report,
     name: &str,
     style: usize,
+    interval: &str,
     value: impl Fn(&LayerReport) -> Option<Option<f64>>,
 ) -> Option<Series> {
     let mark = |layer: &LayerReport| {
         let name = fill(t().layer_n, &[("layer", &layer.layer.to_string())]);
-        Some(Mark::new(name, layer.layer as f64, value(layer)?))
+        let interval = layer.intervals.get(interval).copied();
+        Some(Mark::new(name, layer.layer as f64, value(layer)?).within(None, interval))
     };
     series(name, style, report.layers.iter().filter_map(mark).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use straightedge_api::report::Interval;
+
     use super::super::sample;
     use super::*;
 
@@ -144,6 +150,23 @@ mod tests {
         assert!(figures[6].facts[0].ends_with("token read out 0.50."), "{:?}", figures[6].facts);
         assert_eq!(figures[0].table.rows[1], ["1", "0.9900", "0.9800", "0.4000"]);
         assert_eq!(figures[2].plot.series[1].marks[0].y, Some(7.0));
+    }
+
+    #[test]
+    fn numbers_of_layers_have_their_own_intervals() {
+        let mut report = sample::report();
+        let interval = |value: f64| Interval { low: value - 0.0625, high: value + 0.0625 };
+        report.layers[1].intervals =
+            [("linearity_heldout", 0.98), ("delta_ppl_linear", 0.1), ("delta_ppl_removed", 2.0), ("reads_token", 0.75)]
+                .map(|(name, value)| (name.into(), interval(value)))
+                .into();
+        let figures: Vec<_> = figures(&report).into_iter().flatten().collect();
+        assert_eq!(figures[0].table.rows[1], ["1", "0.9900", "0.98 ± 0.06", "0.4000"]);
+        assert_eq!(figures[2].table.rows[0], ["0", "0.100000", "7"]);
+        assert_eq!(figures[2].table.rows[1], ["1", "0.10 ± 0.06", "2.00 ± 0.06"]);
+        assert_eq!(figures[6].table.rows[1], ["1", "0.75 ± 0.06"]);
+        let told = figures[6].plot.describe((0, 1));
+        assert!(told.contains("0.75 ± 0.06 (0.750000)"), "{told}");
     }
 
     #[test]

@@ -55,7 +55,9 @@ fn figure(report: &Report, shown: &[ShownOrder], axis: &'static str) -> Option<F
     };
     let all: Vec<Series> = present.iter().enumerate().filter_map(line).collect();
     let longest = present.iter().map(|shown| steps(shown).len()).max()?;
-    let per_order = |shown: &&ShownOrder| [shown.name.to_owned(), t().axis_ppl.into(), t().compression.into()];
+    let per_order = |shown: &&ShownOrder| {
+        [shown.name.to_owned(), t().axis_ppl.into(), t().axis_delta_ppl.into(), t().compression.into()]
+    };
     let row = |at: usize| {
         let cells = present.iter().flat_map(|shown| of_step(steps(shown).get(at)));
         std::iter::once((at + 1).to_string().into()).chain(cells).collect()
@@ -77,18 +79,22 @@ fn figure(report: &Report, shown: &[ShownOrder], axis: &'static str) -> Option<F
 
 fn mark(at: usize, step: &OrderStep, name: &str) -> Mark {
     let more = fill(o().more, &[("ppl", &exact(step.ppl)), ("times", &fixed(step.compression, 2))]);
-    Mark { more, ..Mark::new(fill(name, &[("block", &step.block.to_string())]), (at + 1) as f64, step.delta_ppl) }
+    let name = fill(name, &[("block", &step.block.to_string())]);
+    Mark { more, ..Mark::new(name, (at + 1) as f64, step.delta_ppl).within(None, step.interval) }
 }
 
-/// Block, perplexity and compression of a step; nothing where an order has fewer steps.
-fn of_step(step: Option<&OrderStep>) -> [Cell; 3] {
-    let Some(step) = step else { return ["", "", ""].map(Into::into) };
+/// Block, perplexity, its change and compression of a step; nothing where an order has fewer steps.
+fn of_step(step: Option<&OrderStep>) -> [Cell; 4] {
+    let Some(step) = step else { return [""; 4].map(Into::into) };
     let smaller = Cell::number(step.compression, None, |times| fixed(times, 3));
-    [step.block.to_string().into(), Cell::number(step.ppl, None, exact), smaller]
+    let loss = Cell::number(step.delta_ppl, step.interval, exact);
+    [step.block.to_string().into(), Cell::number(step.ppl, None, exact), loss, smaller]
 }
 
 #[cfg(test)]
 mod tests {
+    use straightedge_api::report::Interval;
+
     use super::super::sample;
     use super::*;
 
@@ -108,7 +114,17 @@ mod tests {
         let numbers = |at: usize| figure.plot.series[at].marks.iter().map(|mark| mark.block).collect::<Vec<_>>();
         assert_eq!(numbers(0), [None, Some(0), Some(1)]);
         assert_eq!(numbers(1), [None; 3], "the same blocks as the line before");
-        assert_eq!(figure.table.rows[1], ["2", "1", "23", "2.000", "1", "22", "2.000"]);
+        assert_eq!(figure.table.rows[1], ["2", "1", "23", "3", "2.000", "1", "22", "2", "2.000"]);
+    }
+
+    #[test]
+    fn a_step_has_the_interval_of_its_loss() {
+        let mut report = sample::report();
+        let steps = report.orders.get_mut(orders::GREEDY).unwrap();
+        steps[1].interval = Some(Interval { low: 1.75, high: 2.25 });
+        let figure = of_blocks(&report).unwrap();
+        assert_eq!(figure.table.rows[1], ["2", "1", "23", "3", "2.000", "1", "22", "2.0 ± 0.2", "2.000"]);
+        assert_eq!(figure.plot.series[1].marks[2].within.y, report.orders[orders::GREEDY][1].interval);
     }
 
     #[test]

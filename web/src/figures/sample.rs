@@ -37,6 +37,7 @@ pub(crate) fn events() -> Vec<Event> {
         ppl: Some(ppl),
         delta_ppl: Some(ppl - 20.0),
         compression: Some(compression),
+        interval: None,
     };
     let order = |name: &str, steps| Event::Order { name: name.into(), steps };
     events.push(order(orders::BY_COST, vec![step(0, 20.5, 1.4), step(1, 23.0, 2.0)]));
@@ -50,6 +51,7 @@ pub(crate) fn events() -> Vec<Event> {
         delta_ppl: map(&[(HealedTogether::STREAMS, Some(1.5)), (HealedTogether::TOKENS, None)]),
         stream_error_before: Some(0.5),
         stream_error: map(&[(HealedTogether::STREAMS, Some(0.25)), (HealedTogether::TOKENS, None)]),
+        ..HealedTogether::default()
     };
     events.push(Event::HealedTogether { name: orders::LAYERS_LINEAR.into(), healed });
     events.push(Event::Finished(Outcome { ppl: Some(20.0), ..Default::default() }));
@@ -102,13 +104,17 @@ fn block_0() -> BlockReport {
         degrees: degrees(),
         controls: map(&[("gaussian", gaussian), ("cross_feed", ControlReport { r2_lin: Some(-3.0), ..gaussian })]),
         heal: map(&[
-            ("linear", HealReport { delta_ppl: Some(0.2), delta_ppl_before: Some(0.5), steps: 200 }),
-            ("linear_adam", HealReport { delta_ppl: Some(0.25), delta_ppl_before: Some(0.5), steps: 200 }),
-            ("poly", HealReport { delta_ppl: Some(0.3), delta_ppl_before: Some(0.4), steps: 200 }),
-            ("original", HealReport { delta_ppl: Some(-0.3), delta_ppl_before: Some(0.0), steps: 200 }),
+            ("linear", heal(0.2, 0.5)),
+            ("linear_adam", heal(0.25, 0.5)),
+            ("poly", heal(0.3, 0.4)),
+            ("original", heal(-0.3, 0.0)),
         ]),
         ..Default::default()
     }
+}
+
+fn heal(after: f64, before: f64) -> HealReport {
+    HealReport { delta_ppl: Some(after), delta_ppl_before: Some(before), steps: 200, interval: None }
 }
 
 fn degrees() -> BTreeMap<String, Vec<DegreePoint>> {
@@ -143,5 +149,6 @@ fn layer(layer: usize, linearity: f64, removed: f64) -> LayerReport {
         intrinsic_dimension: Some(9.0),
         properties: [("token".into(), PropertyScore { accuracy: Some(0.75), most_frequent: Some(0.5) })].into(),
         delta_ppl: map(&[("removed", Some(removed)), ("linear", Some(0.1))]),
+        ..LayerReport::default()
     }
 }

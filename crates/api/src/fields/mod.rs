@@ -102,7 +102,12 @@ impl Field {
 
     /// The 95 % interval of its value of a block, if the report has one.
     pub fn interval(self, block: &BlockReport) -> Option<Interval> {
-        block.intervals.get(self.line().interval).copied()
+        block.intervals.get(self.line().interval).copied().filter(|_| !self.is_by_layer())
+    }
+
+    /// The 95 % interval of its value of a layer, if the report has one.
+    pub fn interval_of_layer(self, layer: &LayerReport) -> Option<Interval> {
+        layer.intervals.get(self.line().interval).copied().filter(|_| self.is_by_layer())
     }
 
     /// Its value of a layer.
@@ -136,6 +141,8 @@ mod tests {
             intrinsic_dimension: Some(7.5),
             properties: PROPERTIES.map(|name| (name.into(), score(name.len() as f64))).into(),
             delta_ppl: [("removed".into(), Some(2.0)), ("linear".into(), Some(1.0))].into(),
+            intervals: [("linearity_heldout".into(), Interval { low: 0.75, high: 0.85 })].into(),
+            influence: [("linearity_heldout".into(), vec![0.5, -0.5])].into(),
         }
     }
 
@@ -147,7 +154,8 @@ mod tests {
     #[test]
     fn every_number_of_a_report_has_a_line_and_every_line_a_number() {
         let mut numbers = both(&full(), &full_layer());
-        let of_step = ["block", "ppl", "delta_ppl", "compression"].map(|field| format!("orders.by_cost[0].{field}"));
+        let of_step = ["block", "ppl", "delta_ppl", "compression", "interval.low", "interval.high"];
+        let of_step = of_step.map(|field| format!("orders.by_cost[0].{field}"));
         let healed = [
             "blocks[0]",
             "steps",
@@ -155,6 +163,8 @@ mod tests {
             "delta_ppl.tokens",
             "stream_error_before",
             "stream_error.tokens",
+            "intervals.tokens.low",
+            "intervals.tokens.high",
         ];
         let of_healing = healed.map(|field| format!("healed_together.layers_linear.{field}"));
         numbers.extend(of_step.into_iter().chain(of_healing).chain(["ppl".into()]).map(|path| (path, None)));
@@ -203,6 +213,29 @@ mod tests {
         for field in Field::ALL {
             assert_eq!(field.interval(&block), own(field), "{field:?}");
         }
+    }
+
+    #[test]
+    fn every_interval_of_a_layer_is_that_of_its_own_field() {
+        let properties =
+            PROPERTIES.map(|name| (format!("reads_{name}"), format!("layers[].properties.{name}.accuracy")));
+        let others = [
+            ("linearity_heldout", "layers[].linearity_heldout"),
+            ("delta_ppl_removed", "layers[].delta_ppl.removed"),
+            ("delta_ppl_linear", "layers[].delta_ppl.linear"),
+        ];
+        let others = others.map(|(name, path)| (name.to_owned(), path.to_owned()));
+        let names: Vec<(String, String)> = properties.into_iter().chain(others).collect();
+        let interval = |at: usize| Interval { low: at as f64, high: at as f64 + 0.5 };
+        let intervals = names.iter().enumerate().map(|(at, (name, _))| (name.clone(), interval(at))).collect();
+        let layer = LayerReport { intervals, ..full_layer() };
+        let mut found = 0;
+        for field in Field::ALL {
+            let own = names.iter().position(|(_, path)| path == field.line().path).map(interval);
+            assert_eq!(field.interval_of_layer(&layer), own, "{field:?}");
+            found += usize::from(own.is_some());
+        }
+        assert_eq!(found, names.len());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::detail::{
-    ControlReport, CurvePoint, DegreePoint, HealReport, Interval, ProbeReport, Scatter, Spectrum, finite,
+    ControlReport, CurvePoint, DegreePoint, HealReport, Interval, ProbeReport, Scatter, Spectrum, Uncertainty, finite,
 };
 use crate::learning::{LearningLaw, LearningPoint};
 
@@ -183,10 +183,9 @@ impl BlockReport {
         self.intervals.get(&format!("gain_{probe}")).copied()
     }
 
-    /// Adds the interval of a number and the influence of each window on it.
-    pub fn add_uncertainty(&mut self, name: &str, interval: Interval, influence: Vec<f64>) {
-        self.intervals.insert(name.into(), interval);
-        self.influence.insert(name.into(), influence);
+    /// Adds the interval of a number and the influence of each window on it, if they are known.
+    pub fn add_uncertainty(&mut self, name: String, found: Option<Uncertainty>) {
+        add_uncertainty(&mut self.intervals, &mut self.influence, name, found);
     }
 
     /// Adds what `earlier`, an earlier measurement of the same block, knows and this one does not.
@@ -215,6 +214,18 @@ impl BlockReport {
         fill(&mut self.controls, &earlier.controls);
         fill(&mut self.heal, &earlier.heal);
         fill(&mut self.seeds, &earlier.seeds);
+    }
+}
+
+fn add_uncertainty(
+    intervals: &mut BTreeMap<String, Interval>,
+    influences: &mut BTreeMap<String, Vec<f64>>,
+    name: String,
+    found: Option<Uncertainty>,
+) {
+    if let Some((interval, influence)) = found {
+        intervals.insert(name.clone(), interval);
+        influences.insert(name, influence);
     }
 }
 
@@ -253,6 +264,20 @@ pub struct LayerReport {
     /// Perplexity change: `removed`, `linear`.
     #[serde(default)]
     pub delta_ppl: BTreeMap<String, Option<f64>>,
+    /// 95 % intervals by resampling the held-out windows: `linearity_heldout`, `reads_` with the name of a property, and
+    /// `delta_ppl_removed` and `delta_ppl_linear`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub intervals: BTreeMap<String, Interval>,
+    /// Influence of each held-out window on the same numbers, as that of a block.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub influence: BTreeMap<String, Vec<f64>>,
+}
+
+impl LayerReport {
+    /// Adds the interval of a number and the influence of each window on it, if they are known.
+    pub fn add_uncertainty(&mut self, name: String, found: Option<Uncertainty>) {
+        add_uncertainty(&mut self.intervals, &mut self.influence, name, found);
+    }
 }
 
 /// How well a linear map of the residual stream names a property of the token.

@@ -97,6 +97,9 @@ pub struct HealReport {
     pub delta_ppl_before: Option<f64>,
     /// Steps taken.
     pub steps: usize,
+    /// 95 % interval of `delta_ppl`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
 }
 
 /// Networks or layers of a model that were made linear and whose maps were then fine-tuned together, in several ways
@@ -116,6 +119,9 @@ pub struct HealedTogether {
     pub stream_error_before: Option<f64>,
     /// The same after healing.
     pub stream_error: BTreeMap<String, Option<f64>>,
+    /// 95 % intervals of `delta_ppl` by what was learned, and of `delta_ppl_before` as [`Self::BEFORE`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub intervals: BTreeMap<String, Interval>,
 }
 
 impl HealedTogether {
@@ -123,6 +129,13 @@ impl HealedTogether {
     pub const STREAMS: &str = "streams";
     /// Towards the next tokens of the text.
     pub const TOKENS: &str = "tokens";
+    /// Not healed yet, in `intervals`.
+    pub const BEFORE: &str = "before";
+
+    /// Adds the interval of a loss, if it is known.
+    pub fn add_interval(&mut self, learned: &str, interval: Option<Interval>) {
+        self.intervals.extend(interval.map(|interval| (learned.to_owned(), interval)));
+    }
 }
 
 /// A trained probe of the residual (docs/measures.md, section 5).
@@ -169,6 +182,10 @@ pub struct Interval {
     pub high: f64,
 }
 
+/// The 95 % interval of a number, and the influence of each held-out window on it, of at most 64 windows or groups of
+/// neighbouring ones (docs/measures.md, section 2).
+pub type Uncertainty = (Interval, Vec<f64>);
+
 /// One point of a training curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
@@ -189,6 +206,9 @@ pub struct OrderStep {
     pub delta_ppl: Option<f64>,
     /// Parameters of all networks, or of all layers, over those that are left.
     pub compression: Option<f64>,
+    /// 95 % interval of `delta_ppl`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
 //! Sums over the rows of every held-out window: what a prediction leaves of y, and how its directions follow. Intervals
 //! and influences are statistics of them.
 
+use super::visit::{SolvedBlock, XyBatch};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::job::Protocol;
-use crate::report::{BlockReport, finite};
-use crate::run::sweep::{SolvedBlock, Visit, XyBatch};
+use crate::report::{BlockReport, Uncertainty, finite};
 use crate::stats::bootstrap::Resamples;
 
 /// Number of values of [`RowScores::of`].
-pub(super) const SCORES: usize = 4;
+pub(in crate::run) const SCORES: usize = 4;
 
 /// Cosines and squared lengths of rows, computed on the device.
-pub(super) struct RowScores<T> {
+pub(in crate::run) struct RowScores<T> {
     /// Held-out means.
     means: T,
     /// Their mean, for every feature.
@@ -21,7 +21,7 @@ pub(super) struct RowScores<T> {
 
 impl<T: Clone> RowScores<T> {
     /// Scores of rows with these held-out means.
-    pub(super) fn new<B: Backend<Tensor = T>>(backend: &B, means: &[f64]) -> Result<Self> {
+    pub(in crate::run) fn new<B: Backend<Tensor = T>>(backend: &B, means: &[f64]) -> Result<Self> {
         let grand = means.iter().sum::<f64>() / means.len() as f64;
         let row = |values: Vec<f32>| backend.upload("held-out means", Shape::new(1, means.len()), &values);
         Ok(Self {
@@ -32,7 +32,7 @@ impl<T: Clone> RowScores<T> {
 
     /// Of every row the cosine of ŷ and y, and the squared length of y − ŷ, of y about the held-out means, and of y
     /// about one mean for all features; `(rows, 1)` each.
-    pub(super) fn of<B: Backend<Tensor = T>>(&self, backend: &B, y: &T, predicted: &T) -> Result<[T; SCORES]> {
+    pub(in crate::run) fn of<B: Backend<Tensor = T>>(&self, backend: &B, y: &T, predicted: &T) -> Result<[T; SCORES]> {
         let squares = |from| backend.row_squared_distances(y, from);
         Ok([backend.row_cosines(predicted, y)?, squares(predicted)?, squares(&self.means)?, squares(&self.grand)?])
     }
@@ -40,20 +40,20 @@ impl<T: Clone> RowScores<T> {
 
 /// Sums of the scores over the counted rows of every held-out window.
 #[derive(Default)]
-pub(super) struct WindowSums([Vec<f64>; SCORES]);
+pub(in crate::run) struct WindowSums([Vec<f64>; SCORES]);
 
 impl WindowSums {
-    /// The sums of a prediction on the held-out rows of a visit.
-    pub(super) async fn of<B: Backend>(
+    /// The sums of a prediction of y on the held-out rows.
+    pub(in crate::run) async fn of<B: Backend>(
         backend: &B,
-        visit: &Visit<'_, B>,
+        heldout: &mut dyn Iterator<Item = Result<XyBatch<'_, B::Tensor>>>,
         protocol: &Protocol,
         heldout_mean: &[f64],
         predict: &dyn Fn(&B::Tensor) -> Result<B::Tensor>,
     ) -> Result<Self> {
         let scores = RowScores::new(backend, heldout_mean)?;
         let mut tensors = Vec::new();
-        for pair in visit.heldout() {
+        for pair in heldout {
             let XyBatch { x, y, .. } = pair?;
             tensors.extend(scores.of(backend, &y, &predict(&x)?)?);
         }
@@ -64,7 +64,7 @@ impl WindowSums {
     }
 
     /// Adds the windows of a batch, given the scores of its rows; `exact` are its cosines in f64, where they are known.
-    pub(super) fn add(&mut self, of_rows: &[Vec<f32>], exact: Option<&[f64]>, protocol: &Protocol) {
+    pub(in crate::run) fn add(&mut self, of_rows: &[Vec<f32>], exact: Option<&[f64]>, protocol: &Protocol) {
         let counted = |rows: &[f64]| rows[protocol.skip_positions..].iter().sum::<f64>();
         for (at, (sums, rows)) in self.0.iter_mut().zip(of_rows).enumerate() {
             let rows: Vec<f64> = match exact {
@@ -76,40 +76,50 @@ impl WindowSums {
     }
 
     /// Number of windows.
-    pub(super) fn windows(&self) -> usize {
+    pub(in crate::run) fn windows(&self) -> usize {
         self.errors().len()
     }
 
     /// Σ‖y − ŷ‖² of every window.
-    pub(super) fn errors(&self) -> &[f64] {
+    pub(in crate::run) fn errors(&self) -> &[f64] {
         &self.0[1]
     }
 
     /// Σ‖y − ȳ_h‖² of every window.
-    pub(super) fn totals(&self) -> &[f64] {
+    pub(in crate::run) fn totals(&self) -> &[f64] {
         &self.0[2]
     }
 
     /// Mean cosine of all rows; rows of zeros, which have no direction, count as 0.
-    pub(super) fn cosine(&self, protocol: &Protocol) -> Option<f64> {
+    pub(in crate::run) fn cosine(&self, protocol: &Protocol) -> Option<f64> {
         let counted = (self.windows() * (protocol.seq_len - protocol.skip_positions)) as f64;
         // Each cosine is rounded to f32, so that their mean could be just above 1.
         finite((self.0[0].iter().sum::<f64>() / counted).clamp(-1.0, 1.0))
     }
 
+    /// Interval and influences of R², one mean per feature.
+    pub(in crate::run) fn r2(&self, resamples: &Resamples) -> Option<Uncertainty> {
+        resamples.uncertainty([self.errors(), self.totals()], r2)
+    }
+
     /// Adds intervals and influences of R² and cosine to a block's report.
-    pub(super) fn add_to(&self, report: &mut BlockReport, resamples: &Resamples, protocol: &Protocol) {
-        let [cosines, errors, totals, scalar_totals] = &self.0;
-        let r2 = |[errors, totals]: [f64; 2]| 1.0 - errors / totals;
-        resamples.add_to(report, "r2_lin", [errors, totals], r2);
-        resamples.add_to(report, "r2_lin_scalar", [errors, scalar_totals], r2);
+    pub(in crate::run) fn add_to(&self, report: &mut BlockReport, resamples: &Resamples, protocol: &Protocol) {
+        let [cosines, errors, _, scalar_totals] = &self.0;
         let counts = vec![(protocol.seq_len - protocol.skip_positions) as f64; cosines.len()];
-        resamples.add_to(report, "cosine", [cosines, &counts], |[cosines, count]| cosines / count);
+        let cosine = resamples.uncertainty([cosines, &counts], |[cosines, count]| cosines / count);
+        report.add_uncertainty("r2_lin".into(), self.r2(resamples));
+        report.add_uncertainty("r2_lin_scalar".into(), resamples.uncertainty([errors, scalar_totals], r2));
+        report.add_uncertainty("cosine".into(), cosine);
     }
 }
 
+/// R² of sums of errors and totals.
+fn r2([errors, totals]: [f64; 2]) -> f64 {
+    1.0 - errors / totals
+}
+
 /// What each direction of the prediction takes away of the squared error, by window (docs/measures.md, section 3).
-pub(super) struct RankGains<'a, T> {
+pub(in crate::run) struct RankGains<'a, T> {
     /// V, `(d_out, d_out)`: one direction per row.
     directions: T,
     mean: T,
@@ -119,7 +129,7 @@ pub(super) struct RankGains<'a, T> {
 
 impl<'a, T: Clone> RankGains<'a, T> {
     /// Gains of the directions of a solved block.
-    pub(super) fn new<B: Backend<Tensor = T>>(
+    pub(in crate::run) fn new<B: Backend<Tensor = T>>(
         backend: &B,
         solved: &SolvedBlock<T>,
         protocol: &'a Protocol,
@@ -136,7 +146,7 @@ impl<'a, T: Clone> RankGains<'a, T> {
 
     /// Σ over the counted rows of each window of p·(2y′ − p), with p and y′ the coordinates of ŷ − ȳ and y − ȳ:
     /// `(windows, d_out)`.
-    pub(super) fn of<B: Backend<Tensor = T>>(&self, backend: &B, y: &T, predicted: &T) -> Result<T> {
+    pub(in crate::run) fn of<B: Backend<Tensor = T>>(&self, backend: &B, y: &T, predicted: &T) -> Result<T> {
         let coordinates = |rows: &T| {
             let centred = backend.standardise(rows, &self.mean, &self.ones)?;
             backend.linear(&centred, &self.directions, None)
