@@ -1,5 +1,11 @@
-//! Every kernel as the platforms' compilers receive it: through naga to Metal's language, Direct3D's and SPIR-V, which
-//! Khronos's validator checks. Chromium's compiler is tested in tests/browser/kernels.test.mjs.
+//! Every kernel as the platforms' compilers receive it: through naga to Metal's language, Direct3D's, which its compiler
+//! checks where its library can be installed, and SPIR-V, which Khronos's validator checks. Chromium's compiler is tested
+//! in tests/browser/kernels.test.mjs.
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[allow(dead_code, reason = "other tests use more of it")]
+#[path = "common/python.rs"]
+mod python;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -116,6 +122,35 @@ fn every_kernel_becomes_direct3d() {
         let (text, _) = direct3d(kernel);
         assert!(text.contains("numthreads"), "{}: {text}", kernel.name);
     }
+}
+
+/// Direct3D's compiler is installed for the systems that have its library as a Python package.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+#[ignore = "needs Python with Direct3D's compiler: cargo xtask test reference"]
+fn direct3ds_compiler_accepts_every_kernel() {
+    let mut files = Vec::new();
+    let mut write = |of: &str, (text, name): (String, String)| {
+        let folder = scratch().join(of);
+        fs::create_dir_all(&folder).expect("a folder");
+        files.push(folder.join(name).with_extension("hlsl"));
+        fs::write(&files[files.len() - 1], text).expect("a file");
+    };
+    for (index, kernel) in kernels::all().enumerate() {
+        write(&index.to_string(), direct3d(kernel));
+    }
+    let (text, name) = direct3d(&kernels::GATHER);
+    write("broken", (text + "nothing", name));
+    let arguments: Vec<_> =
+        std::iter::once("cs_6_4".as_ref()).chain(files.iter().map(|file| file.as_os_str())).collect();
+    let told: Vec<(String, Option<String>)> =
+        serde_json::from_value(python::run("dxc.py", &arguments)).expect("what the compiler says of each");
+    let (broken, accepted) = told.split_last().expect("files");
+    assert_eq!(accepted.len(), kernels::all().count());
+    for (file, complaint) in accepted {
+        assert_eq!(*complaint, None, "{file}");
+    }
+    assert!(broken.1.as_ref().is_some_and(|complaint| complaint.contains("nothing")), "{broken:?}");
 }
 
 /// A folder for translated kernels.
