@@ -8,7 +8,7 @@ use std::rc::Rc;
 use futures::StreamExt;
 use futures::executor::block_on;
 use straightedge::backend::gpu::{Counts, Exact, GpuBackend, KernelChoice, Options, Reduction, VARIANTS, autotune};
-use straightedge::event::{Event, Recorder};
+use straightedge::event::{Event, Progress, Recorder, Stage};
 use straightedge::job::{BackendChoice, Job, Measure, Protocol};
 use straightedge::report::Report;
 use straightedge::run::{Inputs, Text, measure_inputs};
@@ -26,6 +26,8 @@ struct Measured {
     counts: Counts,
     /// Whether a time per row was measured, for each network and replacement of each block.
     is_timed: Vec<bool>,
+    /// Kernels that were prepared, and of how many, as the events tell it.
+    prepared: Vec<(u64, u64)>,
 }
 
 /// The work given to devices since `before`.
@@ -60,9 +62,13 @@ fn measured(gpu: Options, measures: &[Measure]) -> Option<Measured> {
     let mut report = recorder.into_report().expect("a report");
     assert!(!report.partial, "{:?}", events.last());
     let times = report.blocks.iter_mut().flat_map(|block| std::mem::take(&mut block.row_microseconds).into_values());
+    let prepared = events.iter().filter_map(|event| match event {
+        Event::Progress(Progress { stage: Stage::Device, done, total, .. }) => Some((*done, *total)),
+        _ => None,
+    });
     let is_timed = times.map(|time| time.is_some()).collect();
     let report = Report { seconds: Default::default(), peak_memory: None, ..report };
-    Some(Measured { report, counts, is_timed })
+    Some(Measured { report, counts, is_timed, prepared: prepared.collect() })
 }
 
 #[test]
@@ -76,6 +82,22 @@ fn the_size_of_batches_changes_no_digit() {
     assert!(is_timed.len() >= 2 * usual.blocks.len() && is_timed.iter().any(|is_timed| *is_timed), "{is_timed:?}");
     assert!(usual.blocks.iter().all(|block| block.scatter.is_some() && !block.controls.is_empty()));
     assert_eq!(usual, large);
+}
+
+#[test]
+fn kernels_are_counted_while_they_are_prepared() {
+    let Some(Measured { prepared, .. }) = measured(Options::default(), &[Measure::Fit]) else { return };
+    let (first, counted) = prepared.split_first().expect("a stage");
+    assert_eq!(*first, (0, 0), "before the device is open");
+    let total = counted.first().map_or(0, |(_, total)| *total);
+    // Products for any inner width do not compete.
+    let reductions = total.checked_sub(VARIANTS.len() as u64 - 1).expect("all products");
+    assert!((1..=Reduction::ALL.len() as u64).contains(&reductions), "{prepared:?}");
+    assert!(counted.iter().all(|(_, of)| *of == total), "{prepared:?}");
+    let mut steps: Vec<_> = counted.iter().map(|(done, _)| *done).collect();
+    steps.dedup();
+    assert!(steps.len() >= 4 && steps.is_sorted(), "{prepared:?}");
+    assert_eq!((steps[0], steps[steps.len() - 1]), (0, total));
 }
 
 /// The kernels that are chosen, and the work of choosing them.

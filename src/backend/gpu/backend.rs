@@ -65,13 +65,18 @@ impl GpuBackend {
 
     /// Opens the best adapter that `choice` allows, with options.
     pub async fn open(choice: BackendChoice, options: Options) -> Result<Self> {
+        Self::open_and_tell(choice, options, &|_, _| ()).await
+    }
+
+    /// [`GpuBackend::open`]; `told` receives how many kernels of how many are prepared.
+    pub async fn open_and_tell(choice: BackendChoice, options: Options, told: &dyn Fn(usize, usize)) -> Result<Self> {
         let mut engine = Engine::new(adapter::open(choice).await?, options.poison);
         engine.rewrite = options.rewrite;
         engine.waits.set_grid(options.answer_grid_ms);
         engine.waits.set_grain(options.clock_grain_ms);
         let mut choice = match (options.matmul, options.flops_per_ms) {
             (Some(variant), Some(flops_per_ms)) => KernelChoice::new(variant, flops_per_ms),
-            _ => autotune::tune(&engine).await?,
+            _ => autotune::tune(&engine, told).await?,
         };
         choice.reduction = options.reduction.unwrap_or(choice.reduction);
         let exact = options.exact.or(options.matmul.map(|_| choice.exact));

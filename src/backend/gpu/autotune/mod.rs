@@ -9,11 +9,13 @@ mod contest;
 mod problems;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 
 use super::choice::KernelChoice;
 use super::device::{AdapterReport, Device, Engine, Latency};
 use super::kernels::exact::Exact;
 use crate::error::Result;
+use crate::platform::yielding::yield_now;
 
 pub use cache::{adopt, recall, snapshot, to_keep};
 use contest::{Outcome, Timed, hold};
@@ -50,16 +52,24 @@ pub fn name_device(name: Option<String>) {
     NAME.set(name);
 }
 
-/// Tunes the kernels that every model needs, and measures their rate.
-pub(super) async fn tune(engine: &Engine) -> Result<KernelChoice> {
+/// Tunes the kernels that every model needs, and measures their rate. `told` receives how many kernels of how many are
+/// done with: compiled, or not needed.
+pub(super) async fn tune(engine: &Engine, told: &dyn Fn(usize, usize)) -> Result<KernelChoice> {
+    let (products, norms) = (Products::new(engine), Norms::new(engine));
+    let total = products.variants.len() + norms.reductions.len();
+    told(0, total);
     measure_wait(engine).await?;
-    let products = Products::new(engine);
+    let compiled = |count| told(count, total);
+    let timed = Watched::new(&products, &compiled);
     let (product, outcome) =
-        choose(engine, "product", &products.variants, |variant| variant.kernel.name.into(), &products).await?;
+        choose(engine, "product", &products.variants, |variant| variant.kernel.name.into(), &timed).await?;
     let flops_per_ms = rate(products.flops(outcome.size), outcome.ms, engine.device.probe.is_software);
     let mut choice = KernelChoice::new(product, flops_per_ms);
-    let norms = Norms::new(engine);
-    choice.reduction = pick(engine, "rows", &norms.reductions, |reduction| format!("{reduction:?}"), &norms).await?;
+    let compiled = |count| told(products.variants.len() + count, total);
+    compiled(0);
+    let timed = Watched::new(&norms, &compiled);
+    choice.reduction = pick(engine, "rows", &norms.reductions, |reduction| format!("{reduction:?}"), &timed).await?;
+    told(total, total);
     Ok(choice)
 }
 
@@ -181,6 +191,34 @@ impl<T: Timed> Timed for SingleKernel<'_, T> {
 
     async fn ms(&self, _kernel: usize, size: usize, repetitions: usize) -> Result<f64> {
         self.timed.ms(self.index, size, repetitions).await
+    }
+}
+
+/// Tells how many of several kernels have run, and so have been compiled.
+struct Watched<'t, T> {
+    timed: &'t T,
+    told: &'t dyn Fn(usize),
+    ran: RefCell<BTreeSet<usize>>,
+}
+
+impl<'t, T> Watched<'t, T> {
+    fn new(timed: &'t T, told: &'t dyn Fn(usize)) -> Self {
+        Self { timed, told, ran: RefCell::default() }
+    }
+}
+
+impl<T: Timed> Timed for Watched<'_, T> {
+    fn sizes(&self) -> usize {
+        self.timed.sizes()
+    }
+
+    async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64> {
+        let ms = self.timed.ms(kernel, size, repetitions).await?;
+        if self.ran.borrow_mut().insert(kernel) {
+            (self.told)(self.ran.borrow().len());
+            yield_now().await;
+        }
+        Ok(ms)
     }
 }
 
