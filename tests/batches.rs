@@ -109,7 +109,7 @@ fn tuning(options: Options) -> (KernelChoice, Counts) {
 
 /// Asserts that a device on which times say little gets the kernels that suit hardware, without a contest.
 fn assert_untimed(choice: &KernelChoice) {
-    assert_eq!(autotune::held(), 0, "a contest would be decided by chance");
+    assert_eq!(autotune::contests_run(), 0, "a contest would be decided by chance");
     let chosen = (choice.variant.kernel.name, choice.reduction, choice.exact);
     assert_eq!(chosen, (VARIANTS[1].kernel.name, Reduction::ALL[0], Exact::ALL[0]));
 }
@@ -139,8 +139,4 @@ fn a_clock_of_a_tenth_of_a_second_is_believed_no_more_than_it_shows() {
     let (choice, _) = tuning(options);
     assert_untimed(&choice);
     assert!(report.blocks.iter().all(|block| block.r2_lin.is_some()));
-    // Timed by a good clock. The fastest kernel may be another one, and other programs may run meanwhile.
-    let (usual, _) = tuning(Options::default());
-    let quotient = choice.flops_per_ms / usual.flops_per_ms;
-    assert!((0.1..=10.0).contains(&quotient), "{} and {} operations per ms", choice.flops_per_ms, usual.flops_per_ms);
 }
