@@ -71,7 +71,7 @@ visit('the figures of a block are those of its report', { webgpu: false, query: 
   same('rank', ranks.map(({ y }) => y), block.r2_rank);
   const [swaps] = await points(app, 'what each replacement costs');
   same('swap', swaps.map(({ y }) => y), ['linear', 'mean', 'zero'].map((name) => block.delta_ppl[name]));
-  assert.match(await app.element('block-missing').innerText(), /recording lacks rank losses, the probes and the polynomials for this block/);
+  assert.match(await app.element('block-missing').innerText(), /recording lacks rank losses and the probes for this block/);
 });
 
 visit('every figure of a block leaves as picture, table and data', { webgpu: false, query: { view: 'block' } }, async (app) => {
@@ -97,7 +97,7 @@ visit('a report of an earlier version is opened, and it is told what to do about
   await app.element('replay').waitFor();
   await app.view('block');
   assert.match(await app.element('block-older').innerText(), /a version that did not store spectra and predictions\. Measure again/);
-  assert.match(await app.element('block-missing').innerText(), /report lacks swap losses, rank losses, the probes and the polynomials for this block/);
+  assert.match(await app.element('block-missing').innerText(), /report lacks swap losses, rank losses and the probes for this block/);
   assert.match(await app.element('formulas').innerText(), /SiLU/);
   assert.equal(await titled(app, 'spectrum').count(), 0);
   assert.equal(await titled(app, 'feature by feature').count(), 1);

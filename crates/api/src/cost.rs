@@ -452,20 +452,19 @@ mod tests {
 
     #[test]
     fn healing_is_estimated_from_its_first_step() {
-        let training = Training::default();
-        let told = |measures: &[Measure], step| {
+        let estimated = |measures: &[Measure], step| {
             let measures = measures.iter().copied().collect();
             let report = Report { ordered: Some(Ordered { measures, ..Ordered::default() }), ..report(4) };
-            estimate_of_healing(&report, &training, step)
+            estimate_of_healing(&report, &Training::default(), step)
         };
         let (heal, together) = ([Measure::Heal], [Measure::HealTogether]);
-        let all = told(&heal, 2.0).expect("an estimate");
+        let all = estimated(&heal, 2.0).expect("an estimate");
         // Steps of later blocks pass fewer layers, and a third of all have fewer windows.
         assert!(all.steps == 2400 && all.seconds < 4800.0 && all.seconds > 2400.0, "{all:?}");
-        let half = told(&together, 1.0).expect("an estimate");
+        let half = estimated(&together, 1.0).expect("an estimate");
         assert!(half.steps == 800 && half.seconds >= 800.0 && half.seconds < 810.0, "{half:?}");
-        assert_eq!(told(&[Measure::Heal, Measure::HealTogether], 2.0).expect("an estimate").steps, 3200);
-        assert_eq!(told(&[Measure::Swap], 2.0), None);
+        assert_eq!(estimated(&[Measure::Heal, Measure::HealTogether], 2.0).expect("an estimate").steps, 3200);
+        assert_eq!(estimated(&[Measure::Swap], 2.0), None);
     }
 
     #[test]
