@@ -157,9 +157,12 @@ fn every_quantity_with_influences_is_judged_on_the_same_windows() {
     let args = ["measure", text(&model), "--tokens", text(&tokens), "--seq-len", "32", "--measures", "fit,swap"];
     let known = blocks(&args, &first)[1]["influence"].as_object().expect("influences").clone();
     let mut report: Value = serde_json::from_slice(&fs::read(&first).expect("a report")).expect("JSON");
-    // By the same in every window, so that no interval of a difference contains 0.
+    // By the same in every window, so that no interval of a difference contains 0; large losses by more than rounding.
     let block = &mut report["blocks"][1];
-    let raise = |value: &mut Value| *value = (value.as_f64().expect("a number") + 0.25).into();
+    let raise = |value: &mut Value| {
+        let known = value.as_f64().expect("a number");
+        *value = (known + 0.25 * known.abs().max(1.0)).into();
+    };
     ["r2_lin", "r2_lin_scalar", "cosine"].into_iter().for_each(|name| raise(&mut block[name]));
     block["delta_ppl"].as_object_mut().expect("losses").values_mut().for_each(raise);
     fs::write(&second, report.to_string()).expect("a report");
@@ -180,10 +183,7 @@ fn every_quantity_with_influences_is_judged_on_the_same_windows() {
     let lines = judged();
     assert_eq!(lines.len(), labels.len(), "what is alike is not listed: {lines:?}");
     for ((_, label), line) in labels.into_iter().zip(&lines) {
-        assert!(
-            line.starts_with(&format!("{label} of block 1: b - a = +0.25")) && line.ends_with(", differs"),
-            "{line}"
-        );
+        assert!(line.starts_with(&format!("{label} of block 1: b - a = +")) && line.ends_with(", differs"), "{line}");
     }
     report["protocol"]["seq_len"] = 16.into();
     fs::write(&second, report.to_string()).expect("a report");
