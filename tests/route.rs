@@ -266,7 +266,13 @@ fn check_layer_intervals(what: &str, found: &LayerReport) {
     assert!(values.len() >= 4 && values.keys().eq(found.intervals.keys()), "{what}: {:?}", found.intervals);
     assert!(values.keys().eq(found.influence.keys()), "{what}");
     for (name, value) in values {
-        check_interval(&format!("{what}, {name}"), &name, value, (&found.intervals, &found.influence));
+        let (what, Interval { low, high }) = (format!("{what}, {name}"), found.intervals[&name]);
+        if name.starts_with("reads_") {
+            // Shares near 1 have crooked intervals, and those of 1 none that has a width.
+            assert!(low <= value && value <= high && (high > low || value == 0.0 || value == 1.0), "{what}: {value}");
+            continue;
+        }
+        check_interval(&what, &name, value, (&found.intervals, &found.influence));
     }
 }
 

@@ -10,7 +10,7 @@ const recorded = async () => (await fetch(new URL('data/recorded/demo-gpt2.json'
 const VIEWS = {
   losses: () => 3,
   controls: ({ blocks: [block] }) => 1 + Object.keys(block.controls).length,
-  layers: () => 4,
+  layers: () => 3,
 };
 
 /** Lines of each ready comparison, and its figures. */
