@@ -26,9 +26,6 @@ pub(crate) enum Drivers {
         /// Browser; it must be installed with its driver.
         #[arg(long)]
         browser: Browser,
-        /// Accept a browser that has no WebGPU here: the page then measures on the CPU.
-        #[arg(long)]
-        allow_cpu: bool,
     },
 }
 
@@ -63,32 +60,21 @@ pub(crate) fn drivers(what: &Drivers) -> Result<()> {
     match what {
         Drivers::Kernels => {
             install::adapter()?;
-            let mut tests = cargo();
-            if let Some(path) = install::path_with_dxc()? {
-                tests.env("PATH", path);
-            }
-            run(tests.args(["test", "--package", "straightedge", "--test", "kernels"]))
+            run(cargo().args(["test", "--package", "straightedge", "--test", "kernels"]))
         }
-        Drivers::Page { browser, allow_cpu } => page(*browser, *allow_cpu),
+        Drivers::Page { browser } => page(*browser),
     }
 }
 
-fn page(browser: Browser, allow_cpu: bool) -> Result<()> {
+fn page(browser: Browser) -> Result<()> {
     let program = install::web_driver(browser.driver())?;
     let site = Site::new(Build::full().run()?, "/").start(0)?;
-    let session = match Session::open(browser, &program) {
-        // Safari takes orders only once its machine allows it.
-        Err(_) if browser == Browser::Safari => {
-            run(install::as_root(&program).arg("--enable"))?;
-            Session::open(browser, &program)?
-        }
-        opened => opened?,
-    };
+    let session = Session::open(browser, &program)?;
     session.go(&format!("{site}?model=calibration"))?;
     let found = session.wait("the engine to start", |found| found["device"] != "probing")?;
     println!("{}", found["told"].as_str().unwrap_or_default());
     // The address chooses the device: `gpu` also for an adapter that the processor emulates.
-    let backend = backend(&found["device"], allow_cpu)?;
+    let backend = if found["device"] == "cpu" { "cpu" } else { "gpu" };
     session.go(&format!("{site}?model=calibration&backend={backend}"))?;
     session.wait("the engine to start", |found| found["device"] != "probing")?;
     session.script("document.querySelector('[data-testid=run]').click();")?;
@@ -103,15 +89,6 @@ fn page(browser: Browser, allow_cpu: bool) -> Result<()> {
     }
     println!("{} blocks of the calibration model are as expected, on {backend}", blocks.len());
     Ok(())
-}
-
-/// The backend to measure on, for a device that the page found.
-fn backend(device: &Value, allow_cpu: bool) -> Result<&'static str> {
-    if device != "cpu" {
-        return Ok("gpu");
-    }
-    ensure!(allow_cpu, "this browser has no WebGPU here; with --allow-cpu the page is measured on the CPU");
-    Ok("cpu")
 }
 
 impl Browser {
@@ -219,19 +196,4 @@ fn post(address: &str, command: &Value) -> Result<Value> {
     // Judged by the status, because a script may return an object with a member `error`.
     ensure!(is_done, "the driver refuses a command: {}", value["message"]);
     Ok(value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_browser_without_webgpu_is_an_error_unless_that_is_allowed() {
-        for device in ["gpu", "software"] {
-            assert_eq!(backend(&json!(device), false).expect("a GPU"), "gpu");
-        }
-        let refused = backend(&json!("cpu"), false).expect_err("no GPU").to_string();
-        assert!(refused.contains("no WebGPU") && refused.contains("--allow-cpu"), "{refused}");
-        assert_eq!(backend(&json!("cpu"), true).expect("allowed"), "cpu");
-    }
 }
