@@ -67,6 +67,10 @@ impl<'a> Helper<'a> {
     async fn timed(&mut self, request: HelperRequest, message: Message) -> Result<HelperAnswer> {
         let of_rows = matches!(request, HelperRequest::Block(_) | HelperRequest::Rows { .. } | HelperRequest::Moments);
         let is_last = matches!(request, HelperRequest::Moments | HelperRequest::Solve { .. } | HelperRequest::Kept);
+        // A block whose rows were never asked for their sums leaves its time here.
+        if matches!(request, HelperRequest::Block(_)) {
+            self.row_time = None;
+        }
         let start = unix_seconds();
         let mut answer = self.obey(request, message).await?;
         let total = if of_rows { &mut self.row_time } else { &mut self.solve_time };
