@@ -1,15 +1,27 @@
-//! Every kernel as the platforms' compilers receive it: through naga to Metal's language, Direct3D's and SPIR-V, which
-//! Khronos's validator checks. Chromium's compiler is tested in tests/browser/kernels.test.mjs.
+//! Every kernel as the platforms' compilers receive it: through naga to Metal's language, Direct3D's, which its compiler
+//! checks where its library can be installed, and SPIR-V, which Khronos's validator checks. Chromium's compiler is tested
+//! in tests/browser/kernels.test.mjs.
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[allow(dead_code, reason = "other tests use more of it")]
+#[path = "common/python.rs"]
+mod python;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use naga::back::{hlsl, msl, spv};
-use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
-use naga::{AddressSpace, Block, Function, GlobalVariable, Handle, Module, ShaderStage, Statement};
-use straightedge::backend::gpu::kernels::gram::{GRAM_DOTS, GRAM_FLOATS, GRAM_INTEGERS, GRAM_PACKED};
+use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
+use naga::valid::{Capabilities, FunctionInfo, ModuleInfo, ValidationFlags, Validator};
+use naga::{
+    AddressSpace, BinaryOperator, Block, Expression, Function, GlobalVariable, Handle, Module, ScalarKind, ShaderStage,
+    Statement, UnaryOperator,
+};
+use straightedge::backend::gpu::kernels::gram::{
+    ADD_DOTS, ADD_FLOAT_DIGITS, ADD_INTEGERS, ADD_PARTIALS, GRAM_DOTS, GRAM_FLOATS, GRAM_INTEGERS, GRAM_PACKED,
+};
 use straightedge::backend::gpu::kernels::products::{MATMUL_ANY, MATMUL_REGISTER, MATMUL_SHARED, MATMUL_SHARED_8X8};
 use straightedge::backend::gpu::kernels::{self, ATTENTION_SCORES, ATTENTION_VALUES, Kernel};
 
@@ -26,6 +38,30 @@ static HOT: [&Kernel; 10] = [
     &GRAM_PACKED,
     &GRAM_DOTS,
 ];
+
+/// Kernels that multiply and add digits of second moments.
+static SECOND_MOMENTS: [&Kernel; 8] = [
+    &GRAM_FLOATS,
+    &GRAM_INTEGERS,
+    &GRAM_PACKED,
+    &GRAM_DOTS,
+    &ADD_PARTIALS,
+    &ADD_INTEGERS,
+    &ADD_FLOAT_DIGITS,
+    &ADD_DOTS,
+];
+
+/// Those of them that compute with signed integers. Their comments derive bounds below 2³¹: sums of packed dot products
+/// in shaders/gram_dots.wgsl, parts of f32 products in shaders/sums.wgsl.
+const SIGNED: [&str; 2] = ["gram_dots", "add_partials"];
+
+/// The checks that wgpu requests: an index beyond the end is replaced by the last one.
+const CHECKED: BoundsCheckPolicies = BoundsCheckPolicies {
+    index: BoundsCheckPolicy::Restrict,
+    buffer: BoundsCheckPolicy::Restrict,
+    image_load: BoundsCheckPolicy::Restrict,
+    binding_array: BoundsCheckPolicy::Unchecked,
+};
 
 /// A kernel with its overrides applied.
 fn specialised(kernel: &Kernel) -> (Module, ModuleInfo) {
@@ -45,41 +81,89 @@ fn entry(kernel: &Kernel) -> Option<(ShaderStage, String)> {
     Some((ShaderStage::Compute, kernel.name.to_owned()))
 }
 
+/// A kernel in Metal's language, as wgpu translates it.
+fn metal(kernel: &Kernel) -> String {
+    let options = msl::Options { lang_version: (3, 0), bounds_check_policies: CHECKED, ..msl::Options::default() };
+    let (module, info) = specialised(kernel);
+    let pipeline = msl::PipelineOptions { entry_point: entry(kernel), ..msl::PipelineOptions::default() };
+    let (text, translated) = msl::write_string(&module, &info, &options, &pipeline)
+        .unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
+    assert!(translated.entry_point_names.iter().all(Result::is_ok), "{}", kernel.name);
+    text
+}
+
+/// A kernel in Direct3D's language, as wgpu translates it, and the name of its entry point there.
+fn direct3d(kernel: &Kernel) -> (String, String) {
+    // The first shader model with products of packed bytes. Indices are restricted by default.
+    let options = hlsl::Options { shader_model: hlsl::ShaderModel::V6_4, ..hlsl::Options::default() };
+    assert!(options.restrict_indexing);
+    let (module, info) = specialised(kernel);
+    let mut text = String::new();
+    let pipeline = hlsl::PipelineOptions { entry_point: entry(kernel) };
+    let translated = hlsl::Writer::new(&mut text, &options, &pipeline)
+        .write(&module, &info, None)
+        .unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
+    let name = translated.entry_point_names.into_iter().next().expect("an entry point");
+    (text, name.unwrap_or_else(|error| panic!("{}: {error}", kernel.name)))
+}
+
 #[test]
 fn every_kernel_becomes_metal() {
-    let options = msl::Options { lang_version: (3, 0), ..msl::Options::default() };
     for kernel in kernels::all() {
-        let (module, info) = specialised(kernel);
-        let pipeline = msl::PipelineOptions { entry_point: entry(kernel), ..msl::PipelineOptions::default() };
-        let (text, translated) = msl::write_string(&module, &info, &options, &pipeline)
-            .unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
-        assert!(translated.entry_point_names.iter().all(Result::is_ok), "{}", kernel.name);
+        let text = metal(kernel);
         assert!(text.contains("kernel void"), "{}: {text}", kernel.name);
+        assert!(text.contains("metal::min("), "{}: nothing checks indices: {text}", kernel.name);
     }
 }
 
 #[test]
 fn every_kernel_becomes_direct3d() {
-    // The first shader model with products of packed bytes.
-    let options = hlsl::Options { shader_model: hlsl::ShaderModel::V6_4, ..hlsl::Options::default() };
     for kernel in kernels::all() {
-        let (module, info) = specialised(kernel);
-        let mut text = String::new();
-        let pipeline = hlsl::PipelineOptions { entry_point: entry(kernel) };
-        let translated = hlsl::Writer::new(&mut text, &options, &pipeline)
-            .write(&module, &info, None)
-            .unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
-        assert!(translated.entry_point_names.iter().all(Result::is_ok), "{}", kernel.name);
+        let (text, _) = direct3d(kernel);
         assert!(text.contains("numthreads"), "{}: {text}", kernel.name);
     }
 }
 
+/// Direct3D's compiler is installed for the systems that have its library as a Python package.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+#[ignore = "needs Python with Direct3D's compiler: cargo xtask test reference"]
+fn direct3ds_compiler_accepts_every_kernel() {
+    let mut files = Vec::new();
+    let mut write = |of: &str, (text, name): (String, String)| {
+        let folder = scratch().join(of);
+        fs::create_dir_all(&folder).expect("a folder");
+        files.push(folder.join(name).with_extension("hlsl"));
+        fs::write(&files[files.len() - 1], text).expect("a file");
+    };
+    for (index, kernel) in kernels::all().enumerate() {
+        write(&index.to_string(), direct3d(kernel));
+    }
+    let (text, name) = direct3d(&kernels::GATHER);
+    write("broken", (text + "nothing", name));
+    let arguments: Vec<_> =
+        std::iter::once("cs_6_4".as_ref()).chain(files.iter().map(|file| file.as_os_str())).collect();
+    let told: Vec<(String, Option<String>)> =
+        serde_json::from_value(python::run("dxc.py", &arguments)).expect("what the compiler says of each");
+    let (broken, accepted) = told.split_last().expect("files");
+    assert_eq!(accepted.len(), kernels::all().count());
+    for (file, complaint) in accepted {
+        assert_eq!(*complaint, None, "{file}");
+    }
+    assert!(broken.1.as_ref().is_some_and(|complaint| complaint.contains("nothing")), "{broken:?}");
+}
+
+/// A folder for translated kernels.
+fn scratch() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("translation")
+}
+
 #[test]
 fn every_kernel_becomes_valid_spirv() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("translation");
+    let folder = scratch();
     fs::create_dir_all(&folder).expect("a folder");
     for (version, environment) in [((1, 3), "vulkan1.1"), ((1, 6), "vulkan1.3")] {
-        let options = spv::Options { lang_version: version, ..spv::Options::default() };
+        let options = spv::Options { lang_version: version, bounds_check_policies: CHECKED, ..spv::Options::default() };
         for (index, kernel) in kernels::all().enumerate() {
             let (module, info) = specialised(kernel);
             let pipeline =
@@ -146,12 +230,49 @@ fn workgroup_bytes(module: &Module, info: &ModuleInfo, kernel: &Kernel) -> u32 {
 
 #[test]
 fn hot_kernels_have_one_loop() {
-    // Browser compilers bound every loop with a counter of their own: around a step of many products it costs little,
-    // around each product it would cost more than the product.
+    // Compilers bound every loop with a counter of their own: around a step of many products it costs little, around
+    // each product it would cost more than the product.
     for kernel in HOT {
         let (module, _) = specialised(kernel);
         assert_eq!(loops(&module, kernel), 1, "{}", kernel.name);
+        for (language, text) in [("Metal", metal(kernel)), ("Direct3D", direct3d(kernel).0)] {
+            let bounds = text.matches("uint2 loop_bound").count();
+            let found = text.matches("while(true)").count() + text.matches("for (").count();
+            assert_eq!((found, bounds), (1, 1), "{} in {language}: loops and their bounds", kernel.name);
+        }
     }
+}
+
+/// Whether a kernel, or a function it calls, adds, multiplies or negates signed integers.
+fn computes_with_signed(module: &Module, info: &ModuleInfo) -> bool {
+    let of = |function: &Function, info: &FunctionInfo| {
+        let is_signed = |operand: Handle<Expression>| {
+            let ty = info[operand].ty.inner_with(&module.types);
+            ty.scalar_kind() == Some(ScalarKind::Sint)
+        };
+        function.expressions.iter().any(|(_, expression)| match expression {
+            Expression::Binary { op, left, .. } => {
+                let overflows = [BinaryOperator::Add, BinaryOperator::Subtract, BinaryOperator::Multiply];
+                overflows.contains(op) && is_signed(*left)
+            }
+            Expression::Unary { op, expr } => *op == UnaryOperator::Negate && is_signed(*expr),
+            _ => false,
+        })
+    };
+    // Applying overrides leaves one entry point, and the functions that it calls.
+    assert_eq!(module.entry_points.len(), 1);
+    module.functions.iter().any(|(handle, function)| of(function, &info[handle]))
+        || of(&module.entry_points[0].function, info.get_entry_point(0))
+}
+
+#[test]
+fn second_moments_are_added_as_integers_that_wrap_around() {
+    // Signed overflow is undefined in the languages that some browsers translate to.
+    let signed = SECOND_MOMENTS.into_iter().filter(|kernel| {
+        let (module, info) = specialised(kernel);
+        computes_with_signed(&module, &info)
+    });
+    assert_eq!(signed.map(|kernel| kernel.name).collect::<Vec<_>>(), SIGNED);
 }
 
 #[test]

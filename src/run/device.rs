@@ -28,8 +28,9 @@ pub(super) async fn gpu(choice: BackendChoice, options: Options, out: &Emitter) 
     if choice == BackendChoice::Cpu {
         return Ok(None);
     }
-    out.stage(Stage::Device, 0);
-    match out.span(Lane::Device, None, GpuBackend::open(choice, options)).await {
+    let meter = out.stage(Stage::Device, 0);
+    let on_progress = |done: usize, total: usize| meter.report(done as u64, total as u64);
+    match out.span(Lane::Device, None, GpuBackend::open_with_progress(choice, options, &on_progress)).await {
         Err(Error::NoAdapter { why }) if choice == BackendChoice::Auto => {
             out.warn(Warning::new(&WarningKind::NoAdapter { why }));
             Ok(None)

@@ -2,9 +2,13 @@
 import assert from 'node:assert/strict';
 
 import { open, trial } from './driver.mjs';
-import { DEFAULTS, limited } from './shims.mjs';
+import { DEFAULTS, fewSteps, limited } from './shims.mjs';
 
-const MEASURES = 'swap,layers,controls';
+/** All but those that train whole networks for long or repeat others of these. */
+const MEASURES = 'swap,rank-swap,greedy,layers,probes,degrees,baseline,conjunction,controls,heal';
+
+/** Training steps of each; the numbers need not be good. */
+const STEPS = 4;
 
 const CHOICE = { model: 'demo-gpt2', backend: 'gpu', rows: 1280 };
 
@@ -24,10 +28,11 @@ async function measured(query, shim) {
 }
 
 trial('everything is measured within the default limits of WebGPU', async () => {
-  const { report, error, faults } = await measured({ measures: MEASURES }, limited(DEFAULTS));
+  const { report, error, faults } = await measured({ measures: MEASURES }, `${limited(DEFAULTS)};${fewSteps(STEPS)}`);
   assert.equal(error, undefined);
   assert.deepEqual(faults, []);
   assert.equal(report.device.backend, 'gpu');
+  assert.deepEqual(Object.keys(report.device.limits).sort(), Object.keys(BELOW).sort(), 'each has a test below');
   for (const [name, value] of Object.entries(report.device.limits)) assert.equal(value, DEFAULTS[name], name);
   const { report: usual } = await measured({});
   assert.ok(usual.device.limits.maxBufferSize > DEFAULTS.maxBufferSize, 'this browser allows more');
@@ -36,8 +41,16 @@ trial('everything is measured within the default limits of WebGPU', async () => 
     assert.ok(off <= 1e-6, `block ${at} is off by ${off}`);
   }
   for (const block of report.blocks) {
-    assert.ok(Number.isFinite(block.delta_ppl.linear) && Object.keys(block.controls).length > 0, `block ${block.block} has all`);
+    const { delta_ppl, controls, degrees, probes, curves, conjunction, heal } = block;
+    assert.ok(Number.isFinite(delta_ppl.linear) && Number.isFinite(conjunction), `block ${block.block} has numbers`);
+    assert.ok(Object.keys(delta_ppl).some((name) => /^rank_\d+$/.test(name)), `block ${block.block}: ${Object.keys(delta_ppl)}`);
+    for (const [name, found] of Object.entries({ controls, degrees, probes, curves, heal })) {
+      assert.ok(Object.keys(found).length > 0, `block ${block.block} has no ${name}`);
+    }
+    for (const [name, probe] of Object.entries(probes)) assert.ok(Number.isFinite(probe.r2) && probe.steps <= STEPS, name);
+    for (const [name, healed] of Object.entries(heal)) assert.ok(Number.isFinite(healed.delta_ppl), name);
   }
+  assert.ok(report.layers.length > 0 && Object.keys(report.orders).length > 0, 'layers and orders are measured');
 });
 
 /** Limits below WebGPU's defaults, as some devices have in compatibility mode. */
@@ -46,6 +59,8 @@ const BELOW = {
   maxComputeInvocationsPerWorkgroup: 128,
   maxComputeWorkgroupStorageSize: 4096,
   maxStorageBufferBindingSize: 65536,
+  maxBufferSize: 134217728,
+  maxComputeWorkgroupsPerDimension: 32767,
 };
 
 for (const [name, value] of Object.entries(BELOW)) {

@@ -229,3 +229,34 @@ export const unanswered = (file) => text((file) => {
     return new Promise((_, refuse) => { how.signal.addEventListener('abort', () => refuse(how.signal.reason)); });
   };
 }, file);
+
+/** Counts bytes that the engine writes to buffers in `self.uploads`: in all, and most between two submissions. */
+export const uploads = () => text(() => {
+  const counted = { bytes: 0, most: 0, pending: 0 };
+  self.uploads = counted;
+  const { writeBuffer, submit } = GPUQueue.prototype;
+  GPUQueue.prototype.writeBuffer = function (buffer, at, data, from = 0, size = undefined) {
+    // Offset and size count elements of a typed array, and bytes otherwise.
+    const unit = data.BYTES_PER_ELEMENT ?? 1;
+    counted.pending += size === undefined ? data.byteLength - from * unit : size * unit;
+    counted.most = Math.max(counted.most, counted.pending);
+    return writeBuffer.apply(this, size === undefined ? [buffer, at, data, from] : [buffer, at, data, from, size]);
+  };
+  GPUQueue.prototype.submit = function (...given) {
+    counted.bytes += counted.pending;
+    counted.pending = 0;
+    return submit.apply(this, given);
+  };
+});
+
+/** Measurements whose trainings have so many steps. */
+export const fewSteps = (steps) => text((steps) => {
+  const { get } = Object.getOwnPropertyDescriptor(MessageEvent.prototype, 'data');
+  const shorter = (data) => (typeof data === 'string' ? data.replace(/"(probe|baseline|heal)_steps":\d+/g, `"$1_steps":${steps}`) : data);
+  Object.defineProperty(MessageEvent.prototype, 'data', {
+    get() {
+      const data = get.call(this);
+      return Array.isArray(data) ? data.map(shorter) : shorter(data);
+    },
+  });
+}, steps);

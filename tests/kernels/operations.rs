@@ -37,14 +37,13 @@ pub(crate) const ACTIVATIONS: [Activation; 9] = [
 
 /// Named devices that together use every kernel.
 pub(crate) fn devices(base: Options) -> Vec<(String, Options)> {
-    // The last of the reductions, of which there is one more natively than in a browser.
-    let last = Reduction::ALL[Reduction::ALL.len() - 1];
-    let ways = [(&VARIANTS[0], Reduction::Workgroup), (&VARIANTS[1], last), (&VARIANTS[2], Reduction::Workgroup)];
+    // Natively there is one more reduction than in a browser.
+    let ways = VARIANTS.iter().zip(Reduction::ALL.iter().copied().cycle());
     let described = |(matmul, reduction): (&'static Variant, Reduction)| {
         let name = format!("{}, rows by {reduction:?}", matmul.kernel.name);
         (name, Options { matmul: Some(matmul), reduction: Some(reduction), ..base })
     };
-    ways.into_iter().map(described).collect()
+    ways.map(described).collect()
 }
 
 /// Reports the operation whose result differs from the CPU's.

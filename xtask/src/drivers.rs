@@ -26,6 +26,9 @@ pub(crate) enum Drivers {
         /// Browser; it must be installed with its driver.
         #[arg(long)]
         browser: Browser,
+        /// Accept a browser that has no WebGPU here: the page then measures on the CPU.
+        #[arg(long)]
+        allow_cpu: bool,
     },
 }
 
@@ -60,21 +63,32 @@ pub(crate) fn drivers(what: &Drivers) -> Result<()> {
     match what {
         Drivers::Kernels => {
             install::adapter()?;
-            run(cargo().args(["test", "--package", "straightedge", "--test", "kernels"]))
+            let mut tests = cargo();
+            if let Some(path) = install::path_with_dxc()? {
+                tests.env("PATH", path);
+            }
+            run(tests.args(["test", "--package", "straightedge", "--test", "kernels"]))
         }
-        Drivers::Page { browser } => page(*browser),
+        Drivers::Page { browser, allow_cpu } => page(*browser, *allow_cpu),
     }
 }
 
-fn page(browser: Browser) -> Result<()> {
+fn page(browser: Browser, allow_cpu: bool) -> Result<()> {
     let program = install::web_driver(browser.driver())?;
     let site = Site::new(Build::full().run()?, "/").start(0)?;
-    let session = Session::open(browser, &program)?;
+    let session = match Session::open(browser, &program) {
+        // Safari takes orders only once its machine allows it.
+        Err(_) if browser == Browser::Safari => {
+            run(install::as_root(&program).arg("--enable"))?;
+            Session::open(browser, &program)?
+        }
+        opened => opened?,
+    };
     session.go(&format!("{site}?model=calibration"))?;
     let found = session.wait("the engine to start", |found| found["device"] != "probing")?;
     println!("{}", found["told"].as_str().unwrap_or_default());
     // The address chooses the device: `gpu` also for an adapter that the processor emulates.
-    let backend = if found["device"] == "cpu" { "cpu" } else { "gpu" };
+    let backend = backend(&found["device"], allow_cpu)?;
     session.go(&format!("{site}?model=calibration&backend={backend}"))?;
     session.wait("the engine to start", |found| found["device"] != "probing")?;
     session.script("document.querySelector('[data-testid=run]').click();")?;
@@ -89,6 +103,15 @@ fn page(browser: Browser) -> Result<()> {
     }
     println!("{} blocks of the calibration model are as expected, on {backend}", blocks.len());
     Ok(())
+}
+
+/// The backend to measure on, for a device that the page found.
+fn backend(device: &Value, allow_cpu: bool) -> Result<&'static str> {
+    if device != "cpu" {
+        return Ok("gpu");
+    }
+    ensure!(allow_cpu, "this browser has no WebGPU here; with --allow-cpu the page is measured on the CPU");
+    Ok("cpu")
 }
 
 impl Browser {
@@ -196,4 +219,19 @@ fn post(address: &str, command: &Value) -> Result<Value> {
     // Judged by the status, because a script may return an object with a member `error`.
     ensure!(is_done, "the driver refuses a command: {}", value["message"]);
     Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_browser_without_webgpu_is_an_error_unless_that_is_allowed() {
+        for device in ["gpu", "software"] {
+            assert_eq!(backend(&json!(device), false).expect("a GPU"), "gpu");
+        }
+        let refused = backend(&json!("cpu"), false).expect_err("no GPU").to_string();
+        assert!(refused.contains("no WebGPU") && refused.contains("--allow-cpu"), "{refused}");
+        assert_eq!(backend(&json!("cpu"), true).expect("allowed"), "cpu");
+    }
 }

@@ -42,6 +42,31 @@ fn has_adapter() -> bool {
     env::var_os("VK_DRIVER_FILES").is_some() || VULKAN_DRIVERS.iter().any(is_announced)
 }
 
+/// Where the Windows SDK puts its programs, in a folder per version.
+const WINDOWS_SDK: &str = "C:/Program Files (x86)/Windows Kits/10/bin";
+
+/// The search path with the folder of Direct3D's shader compiler, which Windows itself does not have and its SDK does;
+/// `None` if it needs no change.
+pub(crate) fn path_with_dxc() -> Result<Option<OsString>> {
+    const DXC: &str = "dxcompiler.dll";
+    let path = env::var_os("PATH").unwrap_or_default();
+    if !cfg!(windows) || env::split_paths(&path).any(|folder| folder.join(DXC).is_file()) {
+        return Ok(None);
+    }
+    let Some(folder) = newest_with(Path::new(WINDOWS_SDK), "x64", DXC) else { return Ok(None) };
+    println!("Direct3D's shader compiler is that of {}", folder.display());
+    Ok(Some(env::join_paths([folder].into_iter().chain(env::split_paths(&path)))?))
+}
+
+/// `folder/VERSION/part` of the newest version that has a file there.
+fn newest_with(folder: &Path, part: &str, file: &str) -> Option<PathBuf> {
+    let versions = fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let numbers = |version: &String| version.split('.').map(|number| number.parse().ok()).collect::<Option<Vec<u32>>>();
+    let found = versions.filter(|version| folder.join(version).join(part).join(file).is_file());
+    let newest = found.filter_map(|version| Some((numbers(&version)?, version))).max()?.1;
+    Some(folder.join(newest).join(part))
+}
+
 /// Ensures that Khronos's SPIR-V validator is installed.
 pub(crate) fn validator() -> Result<()> {
     if find_program("spirv-val").is_some() {
@@ -200,7 +225,7 @@ fn apt_get(packages: &[&str]) -> Result<()> {
 }
 
 /// Runs a program as root, through sudo if needed; without a terminal sudo must not prompt.
-fn as_root(program: &Path) -> Command {
+pub(crate) fn as_root(program: &Path) -> Command {
     let is_root = output(Command::new("id").arg("-u")).as_deref() == Some("0");
     if is_root {
         return Command::new(program);
@@ -218,4 +243,28 @@ fn find_program(name: &str) -> Option<PathBuf> {
     env::split_paths(&folders)
         .map(|folder| folder.join(name).with_extension(env::consts::EXE_EXTENSION))
         .find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_version_that_has_the_file_is_used() {
+        let folder = env::temp_dir().join(format!("straightedge-versions-{}", std::process::id()));
+        let make = |version: &str, file: &str| {
+            let part = folder.join(version).join("x64");
+            fs::create_dir_all(&part).expect("a folder");
+            fs::write(part.join(file), "").expect("a file");
+        };
+        let found = || newest_with(&folder, "x64", "compiler.dll");
+        assert_eq!(found(), None, "there is no folder");
+        make("10.0.30000.0", "other.dll");
+        make("x64", "compiler.dll");
+        assert_eq!(found(), None, "there is no version with it");
+        make("10.0.9600.0", "compiler.dll");
+        make("10.0.22621.0", "compiler.dll");
+        assert_eq!(found(), Some(folder.join("10.0.22621.0").join("x64")));
+        fs::remove_dir_all(&folder).expect("it was made here");
+    }
 }

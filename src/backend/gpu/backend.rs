@@ -46,6 +46,8 @@ pub struct Options {
     pub batch_rows: Option<usize>,
     /// Delay device callbacks to multiples of this many milliseconds, as Firefox does; native only.
     pub answer_grid_ms: Option<f64>,
+    /// Round the clock down to multiples of this many milliseconds, as browsers do that hide precise times.
+    pub clock_grain_ms: Option<f64>,
     /// Compile this in place of a kernel's source: WGSL with the overrides' values filled in.
     pub rewrite: Option<Rewrite>,
 }
@@ -63,12 +65,22 @@ impl GpuBackend {
 
     /// Opens the best adapter that `choice` allows, with options.
     pub async fn open(choice: BackendChoice, options: Options) -> Result<Self> {
+        Self::open_with_progress(choice, options, &|_, _| ()).await
+    }
+
+    /// [`GpuBackend::open`]; `on_progress` receives how many kernels of how many are prepared.
+    pub async fn open_with_progress(
+        choice: BackendChoice,
+        options: Options,
+        on_progress: &dyn Fn(usize, usize),
+    ) -> Result<Self> {
         let mut engine = Engine::new(adapter::open(choice).await?, options.poison);
         engine.rewrite = options.rewrite;
         engine.waits.set_grid(options.answer_grid_ms);
+        engine.waits.set_grain(options.clock_grain_ms);
         let mut choice = match (options.matmul, options.flops_per_ms) {
             (Some(variant), Some(flops_per_ms)) => KernelChoice::new(variant, flops_per_ms),
-            _ => autotune::tune(&engine).await?,
+            _ => autotune::tune(&engine, on_progress).await?,
         };
         choice.reduction = options.reduction.unwrap_or(choice.reduction);
         let exact = options.exact.or(options.matmul.map(|_| choice.exact));

@@ -45,11 +45,7 @@ impl Backend for GpuBackend {
         if let Some(rows) = self.batch_rows {
             return rows;
         }
-        let by_memory = BATCH_BYTES / (4 * widest.max(1));
-        let by_rate = BATCH_ROWS as f64 * self.choice.flops_per_ms / FLOPS_PER_MS_OF_BATCH;
-        // A power of two, so that small differences in measured rates do not change the batch size.
-        let rows = by_memory.min(by_rate as usize).clamp(BATCH_ROWS, MOST_BATCH_ROWS);
-        1 << rows.ilog2()
+        batch_rows(self.choice.flops_per_ms, widest)
     }
 
     fn has_coarse_times(&self) -> bool {
@@ -371,6 +367,15 @@ impl GpuBackend {
     }
 }
 
+/// Rows per batch at a rate in floating-point operations per millisecond, where tensors have at most `widest` columns.
+fn batch_rows(flops_per_ms: f64, widest: usize) -> usize {
+    let by_memory = BATCH_BYTES / (4 * widest.max(1));
+    let by_rate = BATCH_ROWS as f64 * flops_per_ms / FLOPS_PER_MS_OF_BATCH;
+    // A power of two, so that small differences in measured rates do not change the batch size.
+    let rows = by_memory.min(by_rate as usize).clamp(BATCH_ROWS, MOST_BATCH_ROWS);
+    1 << rows.ilog2()
+}
+
 /// Index of the activation in `activation.wgsl`.
 const fn kind(activation: Activation) -> usize {
     match activation {
@@ -383,5 +388,38 @@ const fn kind(activation: Activation) -> usize {
         Activation::Tanh => 6,
         Activation::Sigmoid => 7,
         Activation::Identity => 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fast_device_gets_more_rows_as_far_as_memory_allows() {
+        // TFLOP/s, widest tensor, rows.
+        let cases = [
+            (0.001, 3072, 1024),
+            (2.0, 3072, 1024),
+            (3.9, 3072, 1024),
+            (4.1, 3072, 2048),
+            (8.2, 1024, 4096),
+            (16.5, 1024, 8192),
+            (1e6, 1024, 8192),
+            (f64::INFINITY, 1024, 8192),
+            // 64 MiB of 3 072 columns are 5 461 rows.
+            (16.5, 3072, 4096),
+            (16.5, 16384, 1024),
+            (16.5, 1 << 20, 1024),
+        ];
+        for (teraflops, widest, rows) in cases {
+            let found = batch_rows(teraflops * 1e9, widest);
+            assert_eq!(found, rows, "{teraflops} TFLOP/s, {widest} columns");
+            let bytes = 4 * found * widest;
+            assert!(
+                found == BATCH_ROWS || bytes <= BATCH_BYTES,
+                "{teraflops} TFLOP/s, {widest} columns: {bytes} bytes"
+            );
+        }
     }
 }

@@ -190,6 +190,8 @@ mod tests {
         latency: f64,
         /// Callbacks come at multiples of this many milliseconds.
         grid: f64,
+        /// The clock shows multiples of this many milliseconds.
+        grain: f64,
         /// Largest relative noise.
         noise: f64,
         /// Numbers of the runs, from 0, that a pause of so many milliseconds lengthens.
@@ -197,6 +199,8 @@ mod tests {
         now: Cell<f64>,
         random: Cell<u64>,
         calls: RefCell<Vec<usize>>,
+        /// Milliseconds of work of every call.
+        work: RefCell<Vec<f64>>,
         /// Longest single stretch of work.
         longest: Cell<f64>,
     }
@@ -207,11 +211,13 @@ mod tests {
                 kernels: kernels.into(),
                 latency: 0.4,
                 grid: 0.0,
+                grain: 0.0,
                 noise: 0.0,
                 pauses: Vec::new(),
                 now: Cell::new(3.0),
                 random: Cell::new(1),
                 calls: RefCell::default(),
+                work: RefCell::default(),
                 longest: Cell::new(0.0),
             }
         }
@@ -230,11 +236,16 @@ mod tests {
             let done = started + busy + self.latency;
             let observed = if self.grid > 0.0 { (done / self.grid).ceil() * self.grid } else { done };
             self.now.set(observed);
-            observed - started
+            self.shown(observed) - self.shown(started)
+        }
+
+        /// A time as the clock shows it.
+        fn shown(&self, time: f64) -> f64 {
+            if self.grain > 0.0 { (time / self.grain).floor() * self.grain } else { time }
         }
 
         fn wait(&self) -> Latency {
-            Latency::of((0..5).map(|_| self.duration(0.0)).collect())
+            Latency::of((0..5).map(|_| self.duration(0.0)).collect()).with_grain(self.grain)
         }
 
         fn run_contest(&self) -> Outcome {
@@ -253,6 +264,7 @@ mod tests {
             self.calls.borrow_mut().push(kernel);
             let paused: f64 = self.pauses.iter().filter(|(at, _)| *at == run).map(|(_, ms)| ms).sum();
             let work = self.kernels[kernel] * 8f64.powi(size as i32) * repetitions as f64;
+            self.work.borrow_mut().push(work);
             Ok(self.duration(work + paused))
         }
     }
@@ -348,6 +360,35 @@ mod tests {
             assert!(found.ms >= expected / 3.0 && found.ms <= expected * 3.0, "{found:?} for {expected}");
             let took = device.now.get() - began;
             assert!(took <= 1500.0, "{took} ms");
+        }
+    }
+
+    #[test]
+    fn a_coarse_clock_neither_hides_the_work_nor_chooses_by_chance() {
+        for grain in [16.0, 100.0] {
+            for scale in [1e-5, 1e-4, 1e-3, 1.0] {
+                let device = Simulated { grain, ..Simulated::new(&[scale, 0.7 * scale]) };
+                let (wait, began) = (device.wait(), device.now.get());
+                let found = block_on(run_contest(&device, 2, wait)).expect("an outcome");
+                assert_eq!((found.winner, found.margin), (0, f64::INFINITY), "clock of {grain} ms");
+                let expected = scale * 8f64.powi(found.size as i32);
+                let is_near = found.ms >= expected / 3.0 && found.ms <= expected * 3.0;
+                assert!(is_near, "clock of {grain} ms: {found:?} for {expected}");
+                let took = device.now.get() - began;
+                assert!(took <= 1500.0, "clock of {grain} ms: {took} ms");
+            }
+        }
+    }
+
+    #[test]
+    fn every_kernel_works_for_eight_milliseconds_before_it_is_judged() {
+        for scale in [1e-5, 1e-3, 0.1] {
+            let device = Simulated { latency: 0.05, ..Simulated::new(&[scale, 0.8 * scale, 0.9 * scale]) };
+            device.run_contest();
+            let work = device.work.borrow();
+            let judged = &work[work.len() - 2 * 3 * ROUNDS..];
+            let least = judged.iter().copied().fold(f64::INFINITY, f64::min);
+            assert!(least >= 8.0, "{least} ms where 64³ take {scale}");
         }
     }
 

@@ -107,11 +107,11 @@ impl Engine {
     pub(in crate::backend::gpu) fn input(&self, bytes: &[u8]) -> Rc<Buffer> {
         let buffer = self.pool.fresh(&self.device.device, bytes.len() as u64);
         for (index, slice) in bytes.chunks(UPLOAD_BYTES).enumerate() {
-            self.device.queue.write_buffer(&buffer.raw, (index * UPLOAD_BYTES) as u64, slice);
-            self.uploaded.set(self.uploaded.get() + slice.len());
-            if self.uploaded.get() >= UPLOAD_BYTES {
+            if self.uploaded.get() + slice.len() > UPLOAD_BYTES {
                 self.flush_uploads();
             }
+            self.device.queue.write_buffer(&buffer.raw, (index * UPLOAD_BYTES) as u64, slice);
+            self.uploaded.set(self.uploaded.get() + slice.len());
         }
         buffer
     }

@@ -10,7 +10,7 @@ const DISPATCH_MS: f64 = 16.0;
 /// Maximum estimated time of one submission. If the device becomes ten times slower, it takes a fifth of a second, well
 /// under the timeout after which an operating system resets a GPU.
 const SUBMISSION_MS: f64 = 20.0;
-/// Less work than this says nothing about the rate.
+/// Less work than this says nothing about the rate, unless the device took so much longer.
 const LEAST_MS: f64 = 4.0;
 /// Maximum slowdown from one observation: the host may have noticed the end late.
 const STEP: f64 = 2.0;
@@ -95,19 +95,18 @@ impl Pacer {
     pub(in crate::backend::gpu) fn complete(&self, mark: Mark, since: f64, now: f64, latency: f64) {
         let mut state = self.0.get();
         let estimated = mark.submitted - state.done.0;
-        if estimated >= LEAST_MS {
+        if estimated > 0.0 {
             let most = now - state.done.1.max(state.busy_since);
             let had_to_wait = now - since > latency;
             let least = if had_to_wait { now - mark.at.max(state.done.1) - latency } else { 0.0 };
             let planned = estimated * state.slowdown;
-            if planned < least {
+            // At a rate that was measured far too high, any work is estimated as short.
+            if planned < least && (planned >= LEAST_MS || least - planned >= LEAST_MS) {
                 state.slowdown *= (least / planned).min(STEP);
-            } else if planned > most {
+            } else if planned > most && planned >= LEAST_MS {
                 state.slowdown *= most / planned;
             }
             state.slowdown = state.slowdown.clamp(1.0, MOST);
-        }
-        if estimated > 0.0 {
             state.done = (mark.submitted, now);
         }
         self.0.set(state);
@@ -194,6 +193,42 @@ mod tests {
         device.slowdown = 1.0;
         device.run(10, 100.0);
         assert!(device.pacer.dispatch_ms() >= 0.9 * DISPATCH_MS, "and back: {}", device.pacer.dispatch_ms());
+    }
+
+    #[test]
+    fn a_rate_that_was_measured_far_too_high_is_corrected_although_all_work_looks_short() {
+        let mut device = Device::new(200.0, 0.1);
+        device.run(10, 1.0);
+        assert!(device.longest >= 200.0, "at first nothing is known: {}", device.longest);
+        device.longest = 0.0;
+        device.run(10, 1.0);
+        assert!(device.longest <= 2.0 * SUBMISSION_MS, "{}", device.longest);
+    }
+
+    #[test]
+    fn what_every_submission_costs_beside_its_work_does_not_slow_the_plan() {
+        let pacer = Pacer::default();
+        for at in 0..50 {
+            let at = 10.0 * f64::from(at);
+            pacer.record(0.2);
+            pacer.submit(at);
+            pacer.complete(pacer.mark(), at, at + 3.0, 0.5);
+        }
+        assert_eq!(pacer.dispatch_ms(), DISPATCH_MS);
+    }
+
+    #[test]
+    fn short_work_that_was_heard_of_late_slows_the_plan_by_little_in_the_end() {
+        let pacer = Pacer::default();
+        let batch = |at: f64, ms: f64| {
+            pacer.record(0.5);
+            pacer.submit(at);
+            pacer.complete(pacer.mark(), at, at + ms, 0.5);
+        };
+        (0..20).for_each(|index| batch(1000.0 * f64::from(index), 900.0));
+        assert!(pacer.dispatch_ms() <= DISPATCH_MS / 100.0, "{}", pacer.dispatch_ms());
+        (20..40).for_each(|index| batch(1000.0 * f64::from(index), 1.0));
+        assert!(pacer.dispatch_ms() >= DISPATCH_MS / 8.0, "{}", pacer.dispatch_ms());
     }
 
     #[test]
