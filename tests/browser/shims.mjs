@@ -230,6 +230,66 @@ export const unanswered = (file) => text((file) => {
   };
 }, file);
 
+/**
+ * Callbacks of the device on a timer, as in Firefox (bug 1870699), and a clock in steps of `grain` milliseconds.
+ * Callbacks run when the timer of `grid` milliseconds fires, and where `isHeard` also at the next submission after the
+ * work has ended. `self.late` counts: `idle`, the milliseconds by which callbacks were held back while the device had
+ * nothing to do, up to the tick and not by a clock that other programs delay; `opening`, those until a measurement has
+ * its device; and callbacks by what released them.
+ */
+export const lateAnswers = (grid, grain, isHeard = false) => text((grid, grain, isHeard) => {
+  const now = performance.now.bind(performance);
+  performance.now = () => Math.floor(now() / grain) * grain;
+  const late = { idle: 0, opening: 0, byTimer: 0, bySubmission: 0 };
+  self.late = late;
+  const told = self.postMessage;
+  self.postMessage = function (message, ...rest) {
+    if (typeof message === 'string' && JSON.parse(message).event?.event?.started) late.opening = late.idle;
+    return told.call(self, message, ...rest);
+  };
+  const { onSubmittedWorkDone } = GPUQueue.prototype;
+  // Submissions that the device has not finished, and callbacks that are held back: what releases each.
+  let [busy, since] = [0, 0];
+  const held = new Set();
+  // While callbacks are held back and the device is idle, time is lost, but none after the tick that releases them.
+  const count = (change) => {
+    const tick = (Math.floor(since / grid) + 1) * grid;
+    if (busy === 0 && held.size > 0) late.idle += Math.max(0, Math.min(now(), tick) - since);
+    since = now();
+    change();
+  };
+  const hold = () => new Promise((released) => {
+    const release = (by) => {
+      if (!held.has(release)) return;
+      late[by] += 1;
+      count(() => held.delete(release));
+      released();
+    };
+    count(() => held.add(release));
+    setTimeout(() => release('byTimer'), grid - now() % grid);
+  });
+  const { submit } = GPUQueue.prototype;
+  GPUQueue.prototype.submit = function (...given) {
+    if (isHeard) [...held].forEach((release) => release('bySubmission'));
+    count(() => { busy += 1; });
+    submit.apply(this, given);
+    const done = () => count(() => { busy -= 1; });
+    onSubmittedWorkDone.call(this).then(done, done);
+  };
+  const slow = (prototype, name) => {
+    const own = prototype[name];
+    prototype[name] = async function (...given) {
+      try {
+        return await own.apply(this, given);
+      } finally {
+        await hold();
+      }
+    };
+  };
+  slow(GPUQueue.prototype, 'onSubmittedWorkDone');
+  slow(GPUBuffer.prototype, 'mapAsync');
+}, grid, grain, isHeard);
+
 /** Counts bytes that the engine writes to buffers in `self.uploads`: in all, and most between two submissions. */
 export const uploads = () => text(() => {
   const counted = { bytes: 0, most: 0, pending: 0 };
