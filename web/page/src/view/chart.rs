@@ -7,6 +7,7 @@ use straightedge_api::report::Report;
 use straightedge_web::chart::profile::{Labels, Profile, ProfileLayout, draw, highlight};
 use straightedge_web::export::Sheet;
 use straightedge_web::figures::{ranking, table, verdict};
+use straightedge_web::state::keys::next_block;
 use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
 use straightedge_web::text::engine;
@@ -54,7 +55,7 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
     let press = move |event: KeyboardEvent| {
         if event.key() == "Enter" {
             open();
-        } else if let Some(next) = step(&event.key(), focus.get_untracked(), blocks.get_untracked()) {
+        } else if let Some(next) = next_block(&event.key(), focus.get_untracked(), blocks.get_untracked()) {
             event.prevent_default();
             focus.set(next);
         }
@@ -162,19 +163,6 @@ fn readout(session: Session) -> String {
     })
 }
 
-/// The block a key moves to; `None` for keys without effect.
-pub(super) fn step(key: &str, focus: Option<usize>, blocks: usize) -> Option<Option<usize>> {
-    let last = blocks.checked_sub(1)?;
-    Some(match key {
-        "ArrowRight" | "ArrowUp" => Some(focus.map_or(0, |block| (block + 1).min(last))),
-        "ArrowLeft" | "ArrowDown" => Some(focus.map_or(last, |block| block.saturating_sub(1))),
-        "Home" => Some(0),
-        "End" => Some(last),
-        "Escape" => None,
-        _ => return None,
-    })
-}
-
 /// The width of an element, updated for as long as its view is open.
 pub(super) fn observed_width(element: NodeRef<Div>) -> RwSignal<f64> {
     let width = RwSignal::new(0.0);
@@ -203,22 +191,5 @@ struct Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.observer.disconnect();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::step;
-
-    #[test]
-    fn keys_walk_along_the_blocks_and_stop_at_the_ends() {
-        assert_eq!(step("ArrowRight", None, 3), Some(Some(0)));
-        assert_eq!(step("ArrowRight", Some(2), 3), Some(Some(2)));
-        assert_eq!(step("ArrowLeft", None, 3), Some(Some(2)));
-        assert_eq!(step("ArrowLeft", Some(0), 3), Some(Some(0)));
-        assert_eq!(step("End", Some(0), 3), Some(Some(2)));
-        assert_eq!(step("Escape", Some(0), 3), Some(None));
-        assert_eq!(step("Tab", Some(0), 3), None);
-        assert_eq!(step("ArrowRight", None, 0), None);
     }
 }

@@ -6,6 +6,7 @@ use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, Report};
 use straightedge_web::figures::detail_numbers::{missing, missing_detail, missing_sentence, numbers, strip_value};
 use straightedge_web::figures::{Figure, figures, shown_block};
+use straightedge_web::state::keys::next_block;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
 use straightedge_web::text::cell::Cell;
@@ -15,7 +16,6 @@ use straightedge_web::text::formula::{self, Formula};
 use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 
-use super::chart::step;
 use super::figure::{FigureView, Place};
 use super::mechanism::Mechanism;
 use super::panel::Offer;
@@ -97,7 +97,7 @@ fn Strip(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
     let count = Memo::new(move |_| bars.with(Vec::len));
     let value_text = Memo::new(move |_| session.results.run.with(|run| Some(strip_value(run.report()?, shown.get()?))));
     let press = move |event: KeyboardEvent| {
-        if let Some(Some(next)) = step(&event.key(), shown.get_untracked(), count.get_untracked()) {
+        if let Some(Some(next)) = next_block(&event.key(), shown.get_untracked(), count.get_untracked()) {
             event.prevent_default();
             session.display.block.set(Some(next));
         }

@@ -4,6 +4,7 @@ use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::groups::Group;
+use straightedge_web::state::keys::next_tab;
 use straightedge_web::state::views::View;
 use straightedge_web::text::fill;
 use straightedge_web::text::groups::t;
@@ -28,7 +29,7 @@ pub(crate) fn Tabs(display: Display) -> impl IntoView {
         }
     };
     let press = move |event: KeyboardEvent| {
-        if let Some(group) = step(&event.key(), Group::of(display.view.get_untracked()), &Group::ALL) {
+        if let Some(group) = next_tab(&event.key(), Group::of(display.view.get_untracked()), &Group::ALL) {
             event.prevent_default();
             open(group);
             focus(&group_id(group));
@@ -65,7 +66,7 @@ fn Views(display: Display, group: Memo<Group>) -> impl IntoView {
         group.get().views().iter().copied().filter(is_shown).collect::<Vec<_>>()
     });
     let press = move |event: KeyboardEvent| {
-        if let Some(view) = step(&event.key(), display.view.get_untracked(), &shown.get_untracked()) {
+        if let Some(view) = next_tab(&event.key(), display.view.get_untracked(), &shown.get_untracked()) {
             event.prevent_default();
             display.open_view(view);
             focus(&tab_id(view));
@@ -116,34 +117,5 @@ fn focus(id: &str) {
     if let Some(tab) = tab {
         // Elements on the page can be focused.
         let _ = tab.focus();
-    }
-}
-
-/// The tab a key moves to within `all`.
-fn step<T: Copy + PartialEq>(key: &str, from: T, all: &[T]) -> Option<T> {
-    let at = all.iter().position(|tab| *tab == from)?;
-    let to = match key {
-        "ArrowRight" => (at + 1) % all.len(),
-        "ArrowLeft" => (at + all.len() - 1) % all.len(),
-        "Home" => 0,
-        "End" => all.len() - 1,
-        _ => return None,
-    };
-    Some(all[to])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_go_round_the_tabs_of_a_level() {
-        let explore = Group::Explore.views();
-        assert_eq!(step("ArrowRight", View::Profile, explore), Some(View::Block));
-        assert_eq!(step("ArrowLeft", View::Profile, explore), Some(View::Continuation));
-        assert_eq!(step("ArrowRight", View::Block, &explore[..2]), Some(View::Profile));
-        assert_eq!(step("End", Group::Swap, &Group::ALL), Some(Group::Compare));
-        assert_eq!(step("Enter", Group::Swap, &Group::ALL), None);
-        assert_eq!(step("Home", View::Losses, explore), None, "a view of another group");
     }
 }

@@ -4,6 +4,7 @@ use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 use straightedge_api::continuation::Step;
 use straightedge_web::continuation::{self, ContinuationState};
+use straightedge_web::state::keys::next_token;
 use straightedge_web::text::continuation::t;
 use straightedge_web::text::fill;
 use wasm_bindgen::JsCast;
@@ -41,7 +42,7 @@ fn Flow(continued: Continued, spot: RwSignal<Option<Spot>>, is_linear: bool, hea
     let prompt = move || continued.state.with(|continuation| continuation.prompt().to_string());
     let press = move |event: KeyboardEvent| {
         let at = spot.get_untracked().map(|spot| spot.step);
-        if let Some(step) = step_to(&event.key(), at, count.get_untracked()) {
+        if let Some(step) = next_token(&event.key(), at, count.get_untracked()) {
             event.prevent_default();
             focus(Spot { step, is_linear });
         }
@@ -114,31 +115,5 @@ fn focus(spot: Spot) {
     if let Some(token) = token {
         // Elements on the page can be focused.
         let _ = token.focus();
-    }
-}
-
-/// The token a key moves to.
-fn step_to(key: &str, from: Option<usize>, count: usize) -> Option<usize> {
-    let last = count.checked_sub(1)?;
-    match key {
-        "ArrowRight" => Some(from.map_or(0, |at| (at + 1).min(last))),
-        "ArrowLeft" => Some(from.map_or(0, |at| at.saturating_sub(1))),
-        "Home" => Some(0),
-        "End" => Some(last),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::step_to;
-
-    #[test]
-    fn keys_go_from_token_to_token_and_stay_within_the_text() {
-        assert_eq!(step_to("ArrowRight", None, 3), Some(0));
-        assert_eq!(step_to("ArrowRight", Some(2), 3), Some(2));
-        assert_eq!(step_to("ArrowLeft", Some(0), 3), Some(0));
-        assert_eq!((step_to("End", Some(0), 3), step_to("Home", Some(2), 3)), (Some(2), Some(0)));
-        assert_eq!((step_to("Enter", Some(1), 3), step_to("End", None, 0)), (None, None));
     }
 }
