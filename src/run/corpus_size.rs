@@ -8,8 +8,9 @@ use crate::error::{Error, Result};
 use crate::job::{Job, Protocol};
 use crate::weights::{Files, RowsFile};
 
-use super::header::{self, read_config};
+use super::header::read_config;
 use super::inputs::Text;
+use super::text_reader::TextReader;
 
 /// The size of a job's text. `on_bytes` receives the number of bytes tokenised so far, and the total.
 ///
@@ -19,9 +20,10 @@ use super::inputs::Text;
 pub async fn extent(job: &Job, files: &dyn Files, text: &Text, on_bytes: &dyn Fn(u64, u64)) -> Result<CorpusSize> {
     job.check()?;
     let config = read_config(files, job).await?;
-    let ids = header::token_ids(files, &job.corpus, &job.protocol, &config, text, on_bytes).await?;
+    let reader = TextReader { files, config: &config, protocol: &job.protocol };
+    let ids = reader.token_ids(&job.corpus, text, on_bytes).await?;
     let tokens = ids.len();
-    let windows = header::windows(files, &job.corpus, &job.protocol, &config, ids).await?;
+    let windows = reader.windows(&job.corpus, ids).await?;
     let folds = Folds::new(&job.corpus, &windows, job.protocol.folds);
     Ok(of_folds(job, tokens, windows.len(), folds, config.hidden_size))
 }

@@ -10,8 +10,8 @@ use crate::model::ModelConfig;
 use crate::weights::{Files, read_whole};
 
 use super::events::StageMeter;
-use super::header;
 use super::inputs::Text;
+use super::text_reader::TextReader;
 
 /// The feeding model, and the text in its own tokens.
 pub(super) struct CrossFeed {
@@ -46,7 +46,8 @@ impl CrossFeed {
         }
         config.check_window(job.protocol.seq_len)?;
         let corpus = format!("{} as {name} reads it", job.corpus);
-        let (_, windows) = header::read_text(&*files, &corpus, &job.protocol, &config, text, meter).await?;
+        let reader = TextReader { files: &*files, config: &config, protocol: &job.protocol };
+        let (_, windows) = reader.read(&corpus, text, meter).await?;
         let folds = Folds::new(&corpus, &windows, job.protocol.folds)?.interleaved(job.protocol.interleaved_folds);
         folds.check_rows(&corpus, &job.protocol, hidden_size)?;
         let windows = windows.in_order_of(&folds);

@@ -1,8 +1,9 @@
 //! Runs a job and reports events; this module connects all others.
 //!
-//! In reading order: `inputs` holds a job's inputs, `borrowed_tokenizer` joins two models' files; `measure` starts it; `prepared` is everything known before a device
-//! is chosen; `pass` is one measurement on a device; `sweep` takes all rows through block after block, where `measures`
-//! evaluate them; `heal` and `continuation` need the whole model.
+//! In reading order: `inputs` holds a job's inputs, `borrowed_tokenizer` joins two models' files; `measure` starts it;
+//! `prepared` is everything known before a device is chosen, `text_reader` cuts its texts into windows; `pass` is one
+//! measurement on a device; `sweep` takes all rows through block after block, where `measures` evaluate them; `heal` and
+//! `continuation` need the whole model.
 
 mod borrowed_tokenizer;
 mod bos;
@@ -25,6 +26,7 @@ mod prepared;
 mod resume_file;
 mod stops;
 mod sweep;
+mod text_reader;
 mod tokenizer;
 
 pub use borrowed_tokenizer::BorrowedTokenizer;

@@ -12,6 +12,7 @@ use super::memory;
 use super::pass::Pass;
 use super::resume_file::Resume;
 use super::sweep::{Cut, LayerMeasure, Reading, RowStore, ScratchFile, Source, Sweep, Swept, adopt};
+use super::text_reader::TextReader;
 use super::tokenizer::tokenizer;
 use crate::backend::Backend;
 use crate::corpus::{Folds, Properties, TokenWindows};
@@ -54,12 +55,11 @@ impl Prepared {
     pub(super) async fn read(job: Job, inputs: Inputs, config: ModelConfig, out: &Emitter) -> Result<Self> {
         let Inputs { files, text, eval, feed, workers, resume, scratch, gpu: _ } = inputs;
         let tokenize = out.stage(Stage::Tokenize, 0);
-        let (corpus, windows) =
-            header::read_text(&*files, &job.corpus, &job.protocol, &config, &text, &tokenize).await?;
+        let reader = TextReader { files: &*files, config: &config, protocol: &job.protocol };
+        let (corpus, windows) = reader.read(&job.corpus, &text, &tokenize).await?;
         let eval = match eval {
             Some((name, text)) => {
-                let (CorpusInfo { sha256, .. }, windows) =
-                    header::read_text(&*files, &name, &job.protocol, &config, &text, &tokenize).await?;
+                let (CorpusInfo { sha256, .. }, windows) = reader.read(&name, &text, &tokenize).await?;
                 warn_of_cut(&name, &windows, out);
                 Some((OtherInput { id: name, sha256, windows: windows.len() }, windows))
             }

@@ -36,7 +36,7 @@ pub(crate) fn compile_selected(
 ) -> Result<PathBuf> {
     let mut command = cargo();
     command.arg("build").args(selection);
-    command.args(["--profile", if effort == Effort::Full { profile } else { "quick" }]);
+    command.args(["--profile", if effort == Effort::Full { profile } else { "dev" }]);
     command.arg("--message-format=json-render-diagnostics");
     name_commit(&mut command, commit);
     eprintln!("$ {}", shown(&command));

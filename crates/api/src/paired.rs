@@ -8,6 +8,8 @@ use crate::report::{BlockReport, Report};
 const FEWEST: usize = 10;
 /// Devices agree on numbers to this share of them, or this much below 1: the least half width.
 const AGREEMENT: f64 = 1e-6;
+/// Largest correlation of neighbouring windows that is believed.
+const MOST_CORRELATION: f64 = 0.8;
 /// 97.5 % quantile of the normal distribution.
 const NORMAL_QUANTILE: f64 = 1.959_963_984_540_054;
 
@@ -87,7 +89,7 @@ pub struct PairedDifference {
 
 impl PairedDifference {
     /// b − a. The interval is that of a paired t-test over windows, in which the effect of a window on both numbers
-    /// cancels. `None` if windows are too few or not the same number of them.
+    /// cancels, widened where neighbouring differences are alike. `None` if windows are too few or not the same number of them.
     pub fn new(a: MeasuredValue<'_>, b: MeasuredValue<'_>) -> Option<Self> {
         let count = a.influence.len();
         if count < FEWEST || b.influence.len() != count {
@@ -98,7 +100,8 @@ impl PairedDifference {
         let mean = pairs.iter().sum::<f64>() / n;
         let variance = pairs.iter().map(|pair| (pair - mean).powi(2)).sum::<f64>() / (n - 1.0);
         let agreement = AGREEMENT * a.value.abs().max(b.value.abs()).max(1.0);
-        let (amount, half) = (b.value - a.value, t_quantile(n - 1.0) * (variance / n).sqrt());
+        let error = autocorrelation_factor(&pairs) * (variance / n).sqrt();
+        let (amount, half) = (b.value - a.value, t_quantile(n - 1.0) * error);
         (amount.is_finite() && half.is_finite()).then_some(Self { amount, half: half.max(agreement) })
     }
 
@@ -153,6 +156,21 @@ impl Ranking {
     }
 }
 
+/// How many times larger the standard error of a mean of `values` is than if they were independent: √((1 + ρ)/(1 − ρ)),
+/// as for a first-order autoregression. ρ is the correlation of neighbours, corrected for its bias (M. Kendall, 1954),
+/// from 0 to 0.8: neighbours that differ more than others narrow nothing.
+pub fn autocorrelation_factor(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let products: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    if squares <= 0.0 || n <= 3.0 {
+        return 1.0;
+    }
+    let correlation = ((n * products / squares + 1.0) / (n - 3.0)).clamp(0.0, MOST_CORRELATION);
+    ((1.0 + correlation) / (1.0 - correlation)).sqrt()
+}
+
 /// 97.5 % quantile of Student's t for 9 and more degrees of freedom, within 10⁻³: the expansion about the normal
 /// quantile by Cornish and Fisher.
 pub fn t_quantile(freedom: f64) -> f64 {
@@ -179,6 +197,20 @@ mod tests {
         for (freedom, expected) in [(9.0, 2.2622), (15.0, 2.1314), (23.0, 2.0687), (63.0, 1.9983)] {
             assert!((t_quantile(freedom) - expected).abs() < 1e-3, "{freedom}: {}", t_quantile(freedom));
         }
+    }
+
+    #[test]
+    fn a_mean_of_values_that_are_like_their_neighbours_is_less_certain() {
+        let alternating: Vec<f64> = (0..16).map(|at| [1.0, -1.0][at % 2]).collect();
+        assert_eq!(autocorrelation_factor(&alternating), 1.0);
+        assert_eq!(autocorrelation_factor(&[0.5; 16]), 1.0, "nothing varies");
+        assert_eq!(autocorrelation_factor(&[1.0, 2.0, 3.0]), 1.0, "too few");
+        let rising: Vec<f64> = (0..64).map(f64::from).collect();
+        assert_eq!(autocorrelation_factor(&rising), (1.8f64 / 0.2).sqrt(), "at most 3");
+        // Four runs of four: of the 15 products of neighbours 12 are 1 and 3 are −1, so ρ = (9 + 1)/13.
+        let runs: Vec<f64> = (0..16).map(|at| [1.0, -1.0][at / 4 % 2]).collect();
+        let expected = (23f64 / 3.0).sqrt();
+        assert!((autocorrelation_factor(&runs) - expected).abs() < 1e-12, "{}", autocorrelation_factor(&runs));
     }
 
     #[test]

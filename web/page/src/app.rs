@@ -24,14 +24,14 @@ pub(crate) const IN_PLACE: usize = PARTS + 1;
 #[component]
 pub(crate) fn App(start: Start, parts: RwSignal<usize>) -> impl IntoView {
     let session = Session::new(start);
-    let is_embedded = session.frame.with_untracked(|frame| frame.is_embedded);
+    let is_embedded = session.display.frame.with_untracked(|frame| frame.is_embedded);
     title::follow(session);
     if is_embedded {
         return view! { <Embedded session/> }.into_any();
     }
     awake::keep(session);
     leave::confirm_while_busy(session);
-    keep::follow(session);
+    keep::follow(session.choices);
     Effect::new(move |_| {
         if parts.get() == IN_PLACE {
             // Compiling the engine would take the processor from building the page.
@@ -63,20 +63,20 @@ pub(crate) fn Page(session: Session, parts: RwSignal<usize>) -> impl IntoView {
             <Show when=has(1)><Lesson session/></Show>
             <form class="controls" aria-label=t().controls on:submit=submit novalidate>
                 <div class="choices" inert=inert>
-                    <Show when=has(2)><Framed session part=Part::Model><ModelChoice session/></Framed></Show>
+                    <Show when=has(2)><Framed display=session.display part=Part::Model><ModelChoice session/></Framed></Show>
                     <Show when=has(3)>
-                        <Framed session part=Part::Text><TextChoice session/></Framed>
-                        <Framed session part=Part::Protocol><ProtocolChoice session/></Framed>
+                        <Framed display=session.display part=Part::Text><TextChoice choices=session.choices/></Framed>
+                        <Framed display=session.display part=Part::Protocol><ProtocolChoice session/></Framed>
                     </Show>
                     <Show when=has(4)>
-                        <Framed session part=Part::Downloads><Downloads session/></Framed>
-                        <Framed session part=Part::Downloads><History session/></Framed>
+                        <Framed display=session.display part=Part::Downloads><Downloads session/></Framed>
+                        <Framed display=session.display part=Part::Downloads><History session/></Framed>
                         <ForClass session/>
                     </Show>
                 </div>
                 <Show when=has(4)>
                     <Go session/>
-                    <Device session/>
+                    <Device engine=session.engine/>
                 </Show>
             </form>
             <section class="results" aria-label=t().results>
@@ -84,7 +84,7 @@ pub(crate) fn Page(session: Session, parts: RwSignal<usize>) -> impl IntoView {
                     <Failure session/>
                     <Board session panel=has(6) rest=has(7)/>
                 </Show>
-                <Show when=has(7)><Warnings session/></Show>
+                <Show when=has(7)><Warnings results=session.results/></Show>
             </section>
         </main>
     }
@@ -96,7 +96,7 @@ fn Embedded(session: Session) -> impl IntoView {
     let target = move || {
         let mut address = session.address();
         address.frame = Frame::default();
-        let fragment = session.shared.with(|shared| match shared {
+        let fragment = session.results.shared.with(|shared| match shared {
             Some(Shared::Fragment(fragment)) => fragment.clone(),
             _ => String::new(),
         });

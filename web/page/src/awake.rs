@@ -9,8 +9,6 @@ use std::rc::Rc;
 use js_sys::{Function, Promise, Reflect};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use straightedge_web::continuation::ContinuationState;
-use straightedge_web::state::run::Run;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
@@ -19,9 +17,7 @@ use crate::session::Session;
 /// Holds the screen's wake lock while the engine is working.
 pub(crate) fn keep(session: Session) {
     let screen = Rc::new(Screen::default());
-    let is_busy = Memo::new(move |_| {
-        session.run.with(Run::is_running) || session.continuation.with(ContinuationState::is_running)
-    });
+    let is_busy = Memo::new(move |_| session.is_busy());
     let of_work = screen.clone();
     Effect::new(move |_| {
         of_work.is_needed.set(is_busy.get());

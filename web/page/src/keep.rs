@@ -8,24 +8,18 @@ use std::collections::BTreeSet;
 use js_sys::{Array, Function, Object, Promise, Reflect};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use straightedge_api::bundled::Bundled;
 use straightedge_web::state::bundled::path;
-use straightedge_web::state::form::{ModelChoice, find};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
-use crate::session::Session;
+use crate::session::Choices;
 
 /// Caches every bundled model once it is chosen.
-pub(crate) fn follow(session: Session) {
+pub(crate) fn follow(choices: Choices) {
     let files = Memo::new(move |_| {
-        let name = session.form.with(|form| match &form.model {
-            ModelChoice::Bundled(name) => Some(name.clone()),
-            _ => None,
-        })?;
-        session.index.with(|index| {
-            let bundled = find(index.as_deref()?, &name).ok()?;
-            Some(bundled.files.keys().map(|file| path(bundled, file)).collect::<Vec<_>>())
-        })
+        let paths = |bundled: &Bundled| bundled.files.keys().map(|file| path(bundled, file)).collect::<Vec<_>>();
+        choices.with_bundled(paths)
     });
     let registration = RwSignal::new_local(None::<JsValue>);
     // Without a service worker, which is never ready, nothing can be cached.

@@ -3,8 +3,6 @@
 use std::rc::Rc;
 
 use leptos::prelude::*;
-use straightedge_web::continuation::ContinuationState;
-use straightedge_web::state::run::Run;
 use wasm_bindgen::prelude::*;
 use web_sys::Event;
 
@@ -14,9 +12,7 @@ const LEAVING: &str = "beforeunload";
 
 /// Registers the `beforeunload` listener only while the engine is busy: a permanent one slows down Back and Forward.
 pub(crate) fn confirm_while_busy(session: Session) {
-    let is_busy = Memo::new(move |_| {
-        session.run.with(Run::is_running) || session.continuation.with(ContinuationState::is_running)
-    });
+    let is_busy = Memo::new(move |_| session.is_busy());
     let asking = Rc::new(Closure::<dyn Fn(Event)>::new(|event: Event| event.prevent_default()));
     Effect::new(move |_| {
         let listener = (*asking).as_ref().unchecked_ref();

@@ -39,11 +39,12 @@ pub(crate) fn link(address: &Address) -> Result<String, JsValue> {
 }
 
 /// The history entry of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// A new entry, from which Back leads to the earlier address.
     New,
     /// Replaces the current entry.
+    #[default]
     Same,
 }
 

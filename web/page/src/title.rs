@@ -8,11 +8,11 @@ use crate::session::Session;
 /// Names model and finding of the result shown.
 pub(crate) fn follow(session: Session) {
     let named = Memo::new(move |_| {
-        if let Some(id) = session.introduced.get() {
+        if let Some(id) = session.results.introduced.get() {
             return title(&id, None);
         }
-        session.run.with(|run| match run.report() {
-            Some(report) => title(&session.title_of(&report.model.id), Some(report)),
+        session.results.run.with(|run| match run.report() {
+            Some(report) => title(&session.choices.title_of(&report.model.id), Some(report)),
             None => title("", None),
         })
     });

@@ -40,6 +40,13 @@ impl Part {
     pub const CHOICES: [Self; 3] = [Self::Model, Self::Text, Self::Protocol];
 }
 
+impl Frame {
+    /// Whether the other views can be opened.
+    pub fn has_views(&self) -> bool {
+        !self.is_embedded && !self.hidden.contains(&Part::Views)
+    }
+}
+
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

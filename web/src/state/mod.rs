@@ -7,6 +7,7 @@ pub mod form;
 pub mod frame;
 pub mod groups;
 pub mod headline;
+pub mod keys;
 mod order;
 pub mod order_status;
 pub mod preview;

@@ -1,7 +1,6 @@
 //! Keeps the page's address in line with what is chosen and shown, and applies addresses.
 
 use leptos::prelude::*;
-use straightedge_api::hub::id::HubId;
 use straightedge_web::comparison::overlay::Choice;
 use straightedge_web::continuation::ContinuationForm;
 use straightedge_web::lesson::Step;
@@ -23,8 +22,8 @@ impl Session {
     pub(crate) fn choose_address(self, address: Address) {
         match (&address.hub, address.model.as_deref()) {
             (Some(hub), _) => self.choose_hub(&hub.to_string()),
-            (None, Some(OWN)) => self.choose_local(),
-            (None, Some(ROWS)) => self.choose_rows(),
+            (None, Some(OWN)) => self.choose_own(ModelChoice::Local),
+            (None, Some(ROWS)) => self.choose_own(ModelChoice::Rows),
             (None, name) => self.choose_named(name.unwrap_or(FIRST)),
         }
         self.follow(address);
@@ -32,26 +31,25 @@ impl Session {
 
     /// Applies an address except for the model.
     pub(crate) fn follow(self, address: Address) {
-        self.form.update(|form| form.follow(&address));
-        self.view.set(visible_view(&address));
-        self.block.set(address.block);
+        self.choices.form.update(|form| form.follow(&address));
+        self.display.view.set(visible_view(&address));
+        self.display.block.set(address.block);
         match address.overlay {
-            Some(LinkedOverlay::Published(corpus)) => self.overlay.set(Some(Choice::Published(corpus))),
+            Some(LinkedOverlay::Published(corpus)) => self.compared.overlay.set(Some(Choice::Published(corpus))),
             Some(LinkedOverlay::Recorded(model)) => self.overlay_recording(&model),
             None => {}
         }
         if !address.comparison.is_empty() {
-            let index = self.index.get_untracked().unwrap_or_default();
-            match address.comparison.comparison(&index) {
-                Ok(comparison) => self.comparison.set(comparison),
-                Err(error) => self.complaint.set(Some(error)),
+            match address.comparison.comparison(&self.choices.bundled()) {
+                Ok(comparison) => self.compared.chart.set(comparison),
+                Err(error) => self.choices.complaint.set(Some(error)),
             }
         }
-        if self.introduced.with_untracked(Option::is_none) {
-            self.metric.set(address.metric);
+        if self.results.introduced.with_untracked(Option::is_none) {
+            self.compared.metric.set(address.metric);
         }
-        self.continuation_form.set(address.continuation);
-        self.frame.set(address.frame);
+        self.continued.form.set(address.continuation);
+        self.display.frame.set(address.frame);
         self.guide.step.set(address.lesson);
         self.guide.is_projected.set(address.is_projected);
     }
@@ -59,20 +57,20 @@ impl Session {
     /// Updates the address with every change of state from now on, and follows Back and Forward.
     pub(crate) fn keep_address(self) {
         Effect::new(move |_| {
-            let entry = self.take_entry();
+            let entry = self.display.take_entry();
             // Some frames deny access to the history; the address then stays as it is.
-            let shows_fragment = self.shared.with(|shared| matches!(shared, Some(Shared::Fragment(_))));
+            let shows_fragment = self.results.shared.with(|shared| matches!(shared, Some(Shared::Fragment(_))));
             let _ = put_query(&self.address(), shows_fragment, entry);
         });
         let back = Closure::<dyn Fn()>::new(move || {
             let fragment = fragment();
             // A link with another result was opened in this tab: its fragment is read next, and must stay until then.
-            if is_finding(&fragment) && self.shared.get_untracked() != Some(Shared::Fragment(fragment)) {
+            if is_finding(&fragment) && self.results.shared.get_untracked() != Some(Shared::Fragment(fragment)) {
                 return;
             }
             let Read { address, .. } = address();
-            self.view.set(visible_view(&address));
-            self.block.set(address.block);
+            self.display.view.set(visible_view(&address));
+            self.display.block.set(address.block);
         });
         // A window takes any listener.
         let _ = window().add_event_listener_with_callback("popstate", back.into_js_value().unchecked_ref());
@@ -80,53 +78,53 @@ impl Session {
 
     /// The address of the present state; a hub model with the commit that was found.
     pub(crate) fn address(self) -> Address {
-        self.form.with(|form| self.address_of(form))
+        self.choices.form.with(|form| self.address_of(form))
     }
 
     /// The same with another form.
     pub(super) fn address_of(self, form: &Form) -> Address {
-        let overlay = self.overlay.get().and_then(|choice| match choice {
+        let overlay = self.compared.overlay.get().and_then(|choice| match choice {
             Choice::Published(corpus) => Some(LinkedOverlay::Published(corpus)),
             Choice::Kept(at) => self.overlaid_recording(at).map(LinkedOverlay::Recorded),
         });
-        let comparison = match self.view.get() {
-            View::Compare => self.comparison.with(|comparison| {
-                self.index.with(|index| Linked::of(comparison, index.as_deref().unwrap_or_default()))
+        let comparison = match self.display.view.get() {
+            View::Compare => self.compared.chart.with(|comparison| {
+                self.choices.index.with(|index| Linked::of(comparison, index.as_deref().unwrap_or_default()))
             }),
             _ => Linked::default(),
         };
-        let continuation = if self.view.get() == View::Continuation {
-            self.continuation_form.with(ContinuationForm::linkable)
+        let continuation = if self.display.view.get() == View::Continuation {
+            self.continued.form.with(ContinuationForm::linkable)
         } else {
             ContinuationForm::default()
         };
         // The published figures shown before measuring are implied by their model.
-        let is_introduced = self.introduced.with(Option::is_some);
+        let is_introduced = self.results.introduced.with(Option::is_some);
         Address {
             model: model_of(form),
-            hub: self.hub_of(form),
+            hub: self.choices.hub_of(form),
             mirror: form.endpoint().ok().filter(|endpoint| !endpoint.is_hub()),
             tokenizer: form.tokenizer_source().ok().flatten().map(|source| source.0),
-            text: self.index.with(|index| form.foreign_text(index.as_deref().unwrap_or_default())),
+            text: self.choices.index.with(|index| form.foreign_text(index.as_deref().unwrap_or_default())),
             eval: form.eval.clone(),
             protocol: form.protocol().ok().filter(|protocol| protocol.check().is_ok()).unwrap_or_default(),
             backend: form.backend,
             measures: form.measures.clone(),
             feed: Some(form.feed.trim().to_owned()).filter(|feed| !feed.is_empty()),
-            view: self.view.get(),
-            block: self.block.get(),
-            metric: if is_introduced { Default::default() } else { self.metric.get() },
+            view: self.display.view.get(),
+            block: self.display.block.get(),
+            metric: if is_introduced { Default::default() } else { self.compared.metric.get() },
             overlay: overlay.filter(|_| !is_introduced),
             comparison,
             continuation,
-            frame: self.frame.get(),
+            frame: self.display.frame.get(),
             lesson: self.guide.step.get(),
             is_projected: self.guide.is_projected.get(),
-            report: self.shared.with(|shared| match shared {
+            report: self.results.shared.with(|shared| match shared {
                 Some(Shared::Report(address)) => Some(address.clone()),
                 _ => None,
             }),
-            language: self.requested_language,
+            language: self.display.requested_language,
         }
     }
 
@@ -145,12 +143,6 @@ impl Session {
             lesson: Some(Step::default()),
             ..Address::default()
         }
-    }
-
-    fn hub_of(self, form: &Form) -> Option<HubId> {
-        let ModelChoice::Hub(typed) = &form.model else { return None };
-        let typed = HubId::model(typed).ok()?;
-        Some(self.found().filter(|found| found.name() == typed.name()).unwrap_or(typed))
     }
 }
 

@@ -1,14 +1,11 @@
 //! Actions on the models measured when this copy of the page was built.
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use straightedge_api::atlas::{Index, Measured};
 use straightedge_api::error::Error;
-use straightedge_api::report::Report;
-use straightedge_web::browser::fetch;
 use straightedge_web::comparison::Key;
 use straightedge_web::comparison::atlas::{ATLAS, report};
-use straightedge_web::state::run::Run;
+use straightedge_web::state::run::{Provenance, Run};
 use straightedge_web::state::views::View;
 use straightedge_web::text::t;
 
@@ -18,18 +15,12 @@ use super::state::Session;
 impl Session {
     /// Fetches their list once.
     pub(crate) fn load_atlas(self) {
-        if self.atlas.with_untracked(Option::is_some) {
-            return;
+        if self.compared.atlas.with_untracked(Option::is_none) {
+            self.fetch(ATLAS, move |index| {
+                self.refuse_absent(&index);
+                self.compared.atlas.set(Some(index));
+            });
         }
-        spawn_local(async move {
-            match fetch::json::<Index>(ATLAS).await {
-                Ok(index) => {
-                    self.refuse_absent(&index);
-                    self.atlas.set(Some(index));
-                }
-                Err(error) => self.complaint.set(Some(error)),
-            }
-        });
     }
 
     /// Removes from the comparison what a link names and this build has not measured.
@@ -40,11 +31,11 @@ impl Session {
             Key::Control(base, _) => matches!(&**base, Key::Atlas(slug) if !is_there(slug)),
             _ => false,
         };
-        let entries = self.comparison.with_untracked(|comparison| comparison.entries().to_vec());
+        let entries = self.compared.chart.with_untracked(|comparison| comparison.entries().to_vec());
         for key in entries.into_iter().map(|entry| entry.key).filter(absent) {
-            self.comparison.update(|comparison| comparison.remove(&key));
+            self.compared.chart.update(|comparison| comparison.remove(&key));
             let hint = t().atlas_absent.into();
-            self.complaint.set(Some(Error::InvalidSetting { field: "runs".into(), value: key.value(), hint }));
+            self.choices.complaint.set(Some(Error::InvalidSetting { field: "runs".into(), value: key.value(), hint }));
         }
     }
 
@@ -53,7 +44,7 @@ impl Session {
         match key {
             Key::Recorded(name) => self.choose_bundled(name),
             Key::Published(model, _) => {
-                let id = self.published.with_untracked(|published| {
+                let id = self.compared.published.with_untracked(|published| {
                     let found = published.iter().flat_map(|published| &published.models);
                     found.into_iter().find(|known| known.name == *model).map(|known| known.hub_id.clone())
                 });
@@ -61,7 +52,7 @@ impl Session {
                 self.choose_hub(&id);
             }
             Key::Atlas(slug) => {
-                let measured = self.atlas.with_untracked(|atlas| {
+                let measured = self.compared.atlas.with_untracked(|atlas| {
                     let entry = atlas.iter().flat_map(|index| &index.models).find(|entry| entry.slug == *slug)?;
                     entry.measured.clone()
                 });
@@ -69,25 +60,21 @@ impl Session {
             }
             Key::Measured(_) | Key::Control(..) => return,
         }
-        self.open_view(View::Profile);
+        self.display.open_view(View::Profile);
         scroll_to_results();
     }
 
     /// Shows the report of one, like a report from a file.
     pub(crate) fn open_atlas(self, measured: &Measured) {
         let Some(path) = report(measured) else { return };
-        spawn_local(async move {
-            match fetch::json::<Report>(&path).await {
-                Ok(_) if self.run.with_untracked(Run::is_running) => {}
-                Ok(report) => {
-                    self.keep();
-                    self.complaint.set(None);
-                    self.introduced.set(None);
-                    self.show_opened(report);
-                    self.open_view(View::Profile);
-                    scroll_to_results();
-                }
-                Err(error) => self.complaint.set(Some(error)),
+        self.fetch(path, move |report| {
+            if !self.results.run.with_untracked(Run::is_running) {
+                self.keep();
+                self.choices.complaint.set(None);
+                self.results.introduced.set(None);
+                self.show_received(report, Provenance::File);
+                self.display.open_view(View::Profile);
+                scroll_to_results();
             }
         });
     }

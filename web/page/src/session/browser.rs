@@ -1,8 +1,11 @@
-//! Calls to the browser that several actions need.
+//! Calls to the browser that several files need.
 
 use leptos::prelude::*;
 use straightedge_api::date::written;
 use straightedge_api::message::{ModelSource, Order, Work};
+
+/// Key of the shown result in the session storage, which a reload keeps and a new tab lacks.
+const SHOWN: &str = "straightedge shown";
 
 /// Scrolls to the result if it is out of sight, as on a phone.
 pub(super) fn scroll_to_results() {
@@ -24,7 +27,7 @@ pub(super) fn announce(name: &str) {
 }
 
 /// The current time as reports write it.
-pub(super) fn now() -> String {
+pub(crate) fn now() -> String {
     written(js_sys::Date::now() / 1000.0)
 }
 
@@ -34,4 +37,18 @@ pub(super) fn request_persistence(order: &Order) {
         // The browser decides or asks its user; outside a secure context there is no storage.
         let _ = window().navigator().storage().persist();
     }
+}
+
+/// The kept result that was shown before a reload.
+pub(super) fn shown_before_reload() -> Option<String> {
+    window().session_storage().ok().flatten()?.get_item(SHOWN).ok().flatten()
+}
+
+/// Some frames deny storage; a reload then shows what the page begins with.
+pub(super) fn show_after_reload(id: Option<&str>) {
+    let Some(storage) = window().session_storage().ok().flatten() else { return };
+    let _ = match id {
+        Some(id) => storage.set_item(SHOWN, id),
+        None => storage.remove_item(SHOWN),
+    };
 }

@@ -20,15 +20,15 @@ use super::state::Session;
 impl Session {
     /// The blocks of the chosen model with their R² as measured or recorded; else their number from the hub.
     pub(crate) fn known_blocks(self) -> BlockList {
-        let Some(name) = self.model_name() else { return BlockList::default() };
+        let Some(name) = self.choices.model_name() else { return BlockList::default() };
         let of = |report: Option<&straightedge_api::report::Report>| {
             report.filter(|report| report.model.id == name).map(BlockList::of_report)
         };
-        let measured = self.run.with(|run| of(run.report()));
+        let measured = self.results.run.with(|run| of(run.report()));
         let known = measured.filter(|known| known.most_linear().is_some());
-        let known = known.or_else(|| self.continuation.with(|continuation| of(continuation.report())));
+        let known = known.or_else(|| self.continued.state.with(|continuation| of(continuation.report())));
         let known = known.or_else(|| {
-            self.preview.with(|preview| {
+            self.choices.preview.with(|preview| {
                 let found = preview.preflight.as_ref()?.as_ref().ok()?;
                 (found.id.name() == name).then(|| BlockList::of_number(found.num_hidden_layers))
             })
@@ -39,29 +39,29 @@ impl Session {
     /// The recorded texts of the chosen blocks, until the engine has continued a prompt, and while the form has the
     /// settings of the recording.
     pub(crate) fn recorded_pair(self) -> Option<RecordedPair> {
-        let is_idle = self.continuation.with(|continuation| *continuation.phase() == Phase::Idle);
-        let (known, model) = (self.known_blocks(), self.model_name());
-        let has_own_text = self
-            .index
-            .with(|index| self.form.with(|form| form.foreign_text(index.as_deref().unwrap_or_default()).is_none()));
+        let is_idle = self.continued.state.with(|continuation| *continuation.phase() == Phase::Idle);
+        let (known, model) = (self.known_blocks(), self.choices.model_name());
+        let has_own_text = self.choices.index.with(|index| {
+            self.choices.form.with(|form| form.foreign_text(index.as_deref().unwrap_or_default()).is_none())
+        });
         let find = |form: &ContinuationForm| {
-            self.texts.with(|texts| recorded(texts.as_ref()?, form, &known, model.as_deref()))
+            self.continued.texts.with(|texts| recorded(texts.as_ref()?, form, &known, model.as_deref()))
         };
-        (is_idle && has_own_text).then(|| self.continuation_form.with(find))?
+        (is_idle && has_own_text).then(|| self.continued.form.with(find))?
     }
 
     /// Loads the recorded texts once the view that shows them is open with their model.
     pub(super) fn follow_texts(self) {
         Effect::new(move |_| {
-            let is_first = self.form.with(|form| form.model == ModelChoice::Bundled(FIRST.into()));
-            let is_first_visit = is_first && self.view.get() == View::Continuation;
-            if !is_first_visit || self.texts.with_untracked(Option::is_some) {
+            let is_first = self.choices.form.with(|form| form.model == ModelChoice::Bundled(FIRST.into()));
+            let is_first_visit = is_first && self.display.view.get() == View::Continuation;
+            if !is_first_visit || self.continued.texts.with_untracked(Option::is_some) {
                 return;
             }
             spawn_local(async move {
                 // The view works without.
                 if let Ok(texts) = fetch::json(&recorded_path(FIRST)).await {
-                    self.texts.set(Some(texts));
+                    self.continued.texts.set(Some(texts));
                 }
             });
         });
@@ -70,67 +70,53 @@ impl Session {
     /// Blocks of one model mean nothing in another: changing the model resets their choice.
     pub(crate) fn keep_blocks_apart(self) {
         Effect::new(move |before: Option<Option<String>>| {
-            let now = self.model_name();
+            let now = self.choices.model_name();
             // A model whose files are not chosen yet has no name.
             if before.flatten().is_some_and(|before| now.as_ref() != Some(&before)) {
-                self.continuation_form.update(|form| form.blocks = None);
+                self.continued.form.update(|form| form.blocks = None);
             }
             now
         });
     }
 
-    /// Name of the chosen model in reports.
-    pub(crate) fn model_name(self) -> Option<String> {
-        self.form.with(|form| match &form.model {
-            ModelChoice::Bundled(name) => Some(name.clone()),
-            ModelChoice::Hub(id) => Some(id.split('@').next().unwrap_or(id).trim().into()),
-            ModelChoice::Local => form.local_model.as_ref().map(|local| local.name.clone()),
-            ModelChoice::Rows => None,
-        })
-    }
-
     /// Orders the continuation, or shows what is wrong.
     pub(crate) fn continue_prompt(self) {
-        if self.run.with_untracked(Run::is_running) {
+        if self.results.run.with_untracked(Run::is_running) {
             return;
         }
-        let number = self.next_number();
-        let index = self.index.get_untracked().unwrap_or_default();
-        let settings = self.continuation_form.with_untracked(|form| form.continuation());
-        let order = self.form.with_untracked(|form| form.order(number, &index));
-        let (settings, order) = match settings.and_then(|settings| Ok((settings, order?))) {
+        let number = self.engine.next_number();
+        let settings = self.continued.form.with_untracked(|form| form.continuation());
+        let (settings, mut order) = match settings.and_then(|settings| Ok((settings, self.choices.order(number)?))) {
             Ok(both) => both,
-            Err(error) => return self.complaint.set(Some(error)),
+            Err(error) => return self.choices.complaint.set(Some(error)),
         };
-        let mut order = self.with_found_revision(order);
         order.job.measures = [Measure::Fit].into();
         let known = untrack(|| self.known_blocks());
-        order.job.blocks = match self.continuation_form.with_untracked(|form| form.linear(&known)) {
+        order.job.blocks = match self.continued.form.with_untracked(|form| form.linear(&known)) {
             Linear::All => None,
             Linear::Some(blocks) => Some(Blocks::of(blocks)),
         };
-        let handles = self.handles_of(&order);
+        let handles = self.choices.handles_of(&order);
         self.cancel_preview();
         request_persistence(&order);
-        self.complaint.set(None);
-        self.continuation.set(ContinuationState::start(number, settings.clone()).dated(now()));
-        self.with_link(|link| link.continue_prompt(order, settings, &handles));
+        self.choices.complaint.set(None);
+        self.continued.state.set(ContinuationState::start(number, settings.clone()).dated(now()));
+        self.engine.with_link(|link| link.continue_prompt(order, settings, &handles));
     }
 
     /// Keeps the report of the fit that a continuation ran, so that it can be compared like any measurement.
     pub(super) fn keep_fit(self, number: u32) {
-        let report = self
-            .continuation
-            .with_untracked(|continuation| continuation.report().filter(|_| continuation.number() == number).cloned());
+        let report =
+            self.continued.state.with_untracked(|state| state.report().filter(|_| state.number() == number).cloned());
         if let Some(report) = report.filter(|report| !report.blocks.is_empty()) {
-            self.push_kept(KeptMeasurement::new(number, false, report));
+            self.compared.keep(KeptMeasurement::new(number, false, report));
         }
     }
 
     /// Cancels at once; the tokens added so far stay.
     pub(crate) fn cancel_continuation(self) {
-        let number = self.continuation.with_untracked(ContinuationState::number);
-        self.continuation.update(ContinuationState::cancel);
-        self.with_link(|link| link.cancel(number));
+        let number = self.continued.state.with_untracked(ContinuationState::number);
+        self.continued.state.update(ContinuationState::cancel);
+        self.engine.with_link(|link| link.cancel(number));
     }
 }

@@ -1,7 +1,8 @@
 //! The page's state, and the actions of its buttons.
 //!
-//! `state.rs` holds all signals, `handles.rs` the user's files, and `history_state.rs` the kept results. Every other file is a group of actions on them.
-//! Reading order, in which each uses only those before it: `browser.rs`, `show.rs`, `preview.rs`, `sources.rs`,
+//! `state/` holds all signals in parts, each with the methods that need it alone. Every other file is a group of actions
+//! on several parts, but for `browser.rs`.
+//! Reading order, in which each uses only those before it: `browser.rs`, `state/`, `show.rs`, `preview.rs`, `sources.rs`,
 //! `reports.rs`, `compare.rs`, `choose.rs`, `atlas.rs`, `history.rs`, `measure.rs`, `repeat.rs`, `continuation.rs`, `guide.rs`,
 //! `address.rs`, `shared.rs`, `open.rs`.
 
@@ -12,9 +13,7 @@ mod choose;
 mod compare;
 mod continuation;
 mod guide;
-mod handles;
 mod history;
-mod history_state;
 mod measure;
 mod open;
 mod preview;
@@ -25,5 +24,5 @@ mod show;
 mod sources;
 mod state;
 
-pub(crate) use compare::has_profile;
-pub(crate) use state::{Definition, Session};
+pub(crate) use browser::now;
+pub(crate) use state::{Choices, Compared, Continued, Definition, Display, Engine, Guide, Results, Session};

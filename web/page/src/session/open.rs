@@ -11,46 +11,41 @@ use straightedge_web::state::run::Run;
 
 use super::browser::announce;
 use super::state::Session;
-use crate::link::Link;
 use crate::start::Start;
 
 impl Session {
     /// The page as it opens.
     pub(crate) fn new(start: Start) -> Self {
-        let session = Self { requested_language: start.address.language, ..Self::empty() };
-        session.begin(start);
-        session
-    }
-
-    /// Applies the address, or chooses the first model.
-    fn begin(self, start: Start) {
         let Start { address, refused, shared, index, recording, texts, missing } = start;
-        self.texts.set(texts);
-        self.index.set(Some(index));
-        self.refused.set(refused);
-        self.complaint.set(missing);
+        let mut session = Self::default();
+        session.display.requested_language = address.language;
+        session.continued.texts.set(texts);
+        session.choices.index.set(Some(index));
+        session.choices.refused.set(refused);
+        session.choices.complaint.set(missing);
         if address.is_first() {
-            self.open_first(recording);
-            self.follow(address);
+            session.open_first(recording);
+            session.follow(address);
         } else {
-            self.choose_address(address);
+            session.choose_address(address);
         }
-        self.open_shared(shared);
+        session.open_shared(shared);
+        session
     }
 
     fn open_first(self, recording: Option<Report>) {
         let Some(report) = recording else { return self.choose_bundled(FIRST) };
-        self.pick_bundled(FIRST);
-        self.run.set(Run::recorded(report));
+        self.choices.choose_bundled(FIRST);
+        self.results.run.set(Run::recorded(report));
     }
 
     /// Starts the engine, and keeps the preview up to date from now on.
     pub(crate) fn connect(self) {
-        self.link.set_value(Some(Link::open(move |reply| self.receive(&reply))));
+        self.engine.start(move |reply| self.receive(&reply));
         self.follow_choice();
         self.keep_blocks_apart();
         self.follow_texts();
-        self.keep_lesson();
+        self.guide.keep();
         self.keep_address();
         self.follow_fragments();
         self.keep_results();
@@ -58,24 +53,25 @@ impl Session {
 
     fn receive(self, reply: &Reply) {
         match reply {
-            Reply::Device(device) => self.device.set(Some(Ok(device.clone()))),
+            Reply::Device(device) => self.engine.device.set(Some(Ok(device.clone()))),
             Reply::Crashed(error) => self.crashed(error.clone()),
-            Reply::Ended { run, memory } => self.ended.set((*run, *memory)),
-            Reply::Storage(shelf) => self.storage.set(Some(shelf.clone())),
-            Reply::Unfinished(found) => self.unfinished.set(found.clone()),
+            Reply::Ended { run, memory } => self.engine.ended.set((*run, *memory)),
+            Reply::Storage(shelf) => self.engine.storage.set(Some(shelf.clone())),
+            Reply::Unfinished(found) => self.engine.unfinished.set(found.clone()),
             Reply::Ready => announce("engine ready"),
             Reply::Event { .. } | Reply::Previewing { .. } | Reply::Preflight { .. } | Reply::CorpusSize { .. } => {}
         }
         self.receive_preview(reply);
-        let had_blocks = self.run.with_untracked(|run| !run.blocks().is_empty());
-        self.run.update(|run| run.receive(reply));
+        let had_blocks = self.results.run.with_untracked(|run| !run.blocks().is_empty());
+        self.results.run.update(|run| run.receive(reply));
         let is_start = matches!(reply, Reply::Event { event: Event::Started(_), .. });
-        if is_start && had_blocks && self.run.with_untracked(|run| run.blocks().is_empty()) {
-            self.part_from_earlier();
+        if is_start && had_blocks && self.results.run.with_untracked(|run| run.blocks().is_empty()) {
+            // It is another measurement than the one it was to continue, and gets an entry of its own.
+            self.history.current.set_value(None);
         }
         self.delete_damaged();
         self.show_replaced();
-        self.continuation.update(|continuation| continuation.receive(reply));
+        self.continued.state.update(|continuation| continuation.receive(reply));
         match reply {
             Reply::Event { event: Event::Started(_), .. } => self.load_published_if_any(),
             Reply::Event { run, event: Event::Finished(_) } => self.keep_fit(*run),
@@ -85,13 +81,16 @@ impl Session {
 
     /// A running measurement reports a crash itself.
     fn crashed(self, error: Error) {
-        self.device.update(|device| {
+        self.engine.device.update(|device| {
             device.get_or_insert(Err(error.clone()));
         });
-        let is_reported =
-            self.run.with_untracked(Run::is_running) || self.continuation.with_untracked(ContinuationState::is_running);
-        if !is_reported {
-            self.complaint.set(Some(error));
+        if !untrack(|| self.is_busy()) {
+            self.choices.complaint.set(Some(error));
         }
+    }
+
+    /// Whether the engine measures or continues a prompt.
+    pub(crate) fn is_busy(self) -> bool {
+        self.results.run.with(Run::is_running) || self.continued.state.with(ContinuationState::is_running)
     }
 }

@@ -6,7 +6,7 @@ use straightedge_api::error::{Error, Result};
 use straightedge_api::report::Report;
 use straightedge_web::browser::fetch;
 use straightedge_web::comparison::Key;
-use straightedge_web::comparison::overlay::{Choice, KeptMeasurement};
+use straightedge_web::comparison::overlay::KeptMeasurement;
 use straightedge_web::comparison::published::may_have;
 use straightedge_web::state::run::{Provenance, Run};
 use straightedge_web::state::views::View;
@@ -14,36 +14,24 @@ use web_sys::File;
 
 use super::state::Session;
 
-/// More kept measurements than any comparison needs.
-const MOST_KEPT: usize = 20;
-
 impl Session {
     /// Keeps the measurement shown, before another replaces it.
     pub(crate) fn keep(self) {
-        let kept = self.run.with_untracked(|run| {
+        let kept = self.results.run.with_untracked(|run| {
             let report = run.report().filter(|report| !report.blocks.is_empty())?;
             Some(KeptMeasurement::new(run.origin()?, run.is_opened(), report.clone()))
         });
         if let Some(kept) = kept {
-            self.push_kept(kept);
+            self.compared.keep(kept);
         }
     }
 
     /// Keeps an opened report, and returns its number.
     fn keep_opened(self, report: Report) -> u32 {
-        let number = self.next_number();
-        self.complaint.set(None);
-        self.push_kept(KeptMeasurement::new(number, true, report));
+        let number = self.engine.next_number();
+        self.choices.complaint.set(None);
+        self.compared.keep(KeptMeasurement::new(number, true, report));
         number
-    }
-
-    /// Keeps a measurement; the first one makes room where there are too many.
-    pub(super) fn push_kept(self, new: KeptMeasurement) {
-        self.kept.update(|kept| kept.push(new.with_distinct_name(kept)));
-        if self.kept.with_untracked(Vec::len) > MOST_KEPT {
-            self.kept.update(|kept| drop(kept.remove(0)));
-            self.overlay.update(|overlay| *overlay = overlay.take().and_then(Choice::after_first_removed));
-        }
     }
 
     /// Opens a report: into the comparison if that is open, as the measurement shown if there is none yet, else as an
@@ -51,37 +39,33 @@ impl Session {
     pub(crate) fn open_report(self, file: File) {
         spawn_local(async move {
             match read(&file).await {
-                Ok(report) if self.view.get_untracked() == View::Compare => {
+                Ok(report) if self.display.view.get_untracked() == View::Compare => {
                     let number = self.keep_opened(report);
-                    self.comparison.update(|comparison| comparison.add(Key::Measured(number)));
+                    self.compared.chart.update(|comparison| comparison.add(Key::Measured(number)));
                 }
-                Ok(report) if self.run.with_untracked(Run::is_untouched) => self.show_opened(report),
+                Ok(report) if self.results.run.with_untracked(Run::is_untouched) => {
+                    self.show_received(report, Provenance::File);
+                }
                 Ok(report) => {
                     self.keep_opened(report);
-                    self.overlay.set(self.kept.with_untracked(|kept| kept.len().checked_sub(1).map(Choice::Kept)));
+                    self.compared.overlay.set(self.compared.last_kept());
                 }
-                Err(error) => self.complaint.set(Some(error)),
+                Err(error) => self.choices.complaint.set(Some(error)),
             }
         });
     }
 
     /// Fetches published values once a model that may have some was measured.
     pub(crate) fn load_published_if_any(self) {
-        if self.run.with_untracked(|run| run.report().is_some_and(|report| may_have(&report.model))) {
+        if self.results.run.with_untracked(|run| run.report().is_some_and(|report| may_have(&report.model))) {
             self.load_published();
         }
     }
 
-    /// Shows a report from a file.
-    pub(crate) fn show_opened(self, report: Report) {
-        self.show_received(report, Provenance::File);
-    }
-
     /// Shows a report that was not measured here and so cannot be extended.
     pub(super) fn show_received(self, report: Report, provenance: Provenance) {
-        self.show(Run::received(self.next_number(), report, provenance));
-        self.ordered.set_value(None);
-        self.can_extend.set(false);
+        self.show(Run::received(self.engine.next_number(), report, provenance));
+        self.results.set_order(None);
         self.load_published_if_any();
     }
 }

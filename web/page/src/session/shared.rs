@@ -15,8 +15,7 @@ use straightedge_web::url::address::Address;
 use straightedge_web::url::finding::{self, Shared};
 use wasm_bindgen::prelude::*;
 
-use super::browser::now;
-use super::state::Session;
+use super::state::{Results, Session};
 use crate::permalink;
 
 /// Most bytes of a report from another host; a report of 100 blocks with everything has a tenth.
@@ -39,8 +38,8 @@ impl Session {
             if !finding::is_finding(&fragment) {
                 return;
             }
-            if self.run.with_untracked(Run::is_running) {
-                self.complaint.set(Some(Error::MalformedLink { why: r().busy_link.into() }));
+            if self.results.run.with_untracked(Run::is_running) {
+                self.choices.complaint.set(Some(Error::MalformedLink { why: r().busy_link.into() }));
             } else {
                 self.keep();
                 self.open_fragment(&fragment);
@@ -53,7 +52,7 @@ impl Session {
     fn open_fragment(self, fragment: &str) {
         match finding::read(fragment) {
             Ok(report) => self.show_claim(report, Provenance::Link, Shared::Fragment(fragment.into())),
-            Err(error) => self.refused.update(|refused| {
+            Err(error) => self.choices.refused.update(|refused| {
                 refused.retain(|known| !matches!(known, Error::MalformedLink { .. }));
                 refused.push(error);
             }),
@@ -61,18 +60,18 @@ impl Session {
     }
 
     fn fetch_report(self, address: String) {
-        self.shared.set(Some(Shared::Report(address.clone())));
-        self.fetching.set(Some(address.clone()));
+        self.results.shared.set(Some(Shared::Report(address.clone())));
+        self.results.fetching.set(Some(address.clone()));
         spawn_local(async move {
             let found = fetched(&address).await;
-            self.fetching.set(None);
+            self.results.fetching.set(None);
             // Something else was measured or opened meanwhile.
-            if !self.run.with_untracked(Run::is_untouched) {
+            if !self.results.run.with_untracked(Run::is_untouched) {
                 return;
             }
             match found {
                 Ok(report) => self.show_claim(report, Provenance::Address(address.clone()), Shared::Report(address)),
-                Err(error) => self.complaint.set(Some(error)),
+                Err(error) => self.choices.complaint.set(Some(error)),
             }
         });
     }
@@ -83,12 +82,12 @@ impl Session {
     /// # Errors
     /// It is too large for a link.
     pub(crate) fn shared_link(self, is_embedded: bool) -> Result<String> {
-        let report =
-            self.run.with(|run| run.report().filter(|_| !run.is_untouched() && !run.blocks().is_empty()).cloned());
-        let is_named = self.shared.with(|shared| matches!(shared, Some(Shared::Report(_))));
-        let mut form = self.form.get();
+        let Results { run, shared, .. } = self.results;
+        let report = run.with(|run| run.report().filter(|_| !run.is_untouched() && !run.blocks().is_empty()).cloned());
+        let is_named = shared.with(|shared| matches!(shared, Some(Shared::Report(_))));
+        let mut form = self.choices.form.get();
         if let Some(report) = &report {
-            let index = self.index.get().unwrap_or_default();
+            let index = self.choices.index.get().unwrap_or_default();
             // A result of the sender's own files has no other settings than those of the form.
             let _ = form.repeat(report, &index);
         }
@@ -102,27 +101,14 @@ impl Session {
         Ok(permalink::link(&address).unwrap_or_default() + &fragment.unwrap_or_default())
     }
 
-    /// The current time as reports write it.
-    pub(crate) fn now(self) -> String {
-        now()
-    }
-
-    /// Title of a bundled model; any other model's id.
-    pub(crate) fn title_of(self, id: &str) -> String {
-        self.index.with(|index| {
-            let bundled = index.iter().flatten().find(|bundled| bundled.name == id);
-            bundled.map_or_else(|| id.into(), |bundled| bundled.title.clone())
-        })
-    }
-
     /// Keeps the view and block that the link opens.
     fn show_claim(self, report: Report, provenance: Provenance, shared: Shared) {
-        let block = self.block.get_untracked();
-        self.complaint.set(None);
-        self.introduced.set(None);
+        let block = self.display.block.get_untracked();
+        self.choices.complaint.set(None);
+        self.results.introduced.set(None);
         self.show_received(report, provenance);
-        self.block.set(block);
-        self.shared.set(Some(shared));
+        self.display.block.set(block);
+        self.results.shared.set(Some(shared));
     }
 }
 

@@ -13,8 +13,9 @@ use crate::session::Session;
 /// The list; empty if no model was measured with this build.
 #[component]
 pub(crate) fn Atlas(session: Session) -> impl IntoView {
-    let entries = move || session.atlas.get().unwrap_or_default().models;
-    let is_there = Memo::new(move |_| session.atlas.with(|atlas| atlas.iter().any(|index| !index.models.is_empty())));
+    let entries = move || session.compared.atlas.get().unwrap_or_default().models;
+    let is_there =
+        Memo::new(move |_| session.compared.atlas.with(|atlas| atlas.iter().any(|index| !index.models.is_empty())));
     view! {
         <Show when=move || is_there.get()>
             <section class="atlas" aria-labelledby="atlas-name">
@@ -47,20 +48,20 @@ fn Buttons(session: Session, entry: Entry) -> impl IntoView {
     let label = |text: &'static str| fill(text, &[("name", &entry.title)]);
     let (add_name, open_name) = (label(t().atlas_add_name), label(t().atlas_open_name));
     let key = Key::Atlas(entry.slug.clone());
-    let is_compared = Memo::new(move |_| session.comparison.with(|comparison| comparison.entry(&key).is_some()));
+    let is_compared = Memo::new(move |_| session.compared.chart.with(|comparison| comparison.entry(&key).is_some()));
     let entry = StoredValue::new(entry);
     view! {
         <div class="chips">
             <button
                 type="button" class="small" data-testid="atlas-add" aria-label=add_name
                 disabled=move || is_compared.get()
-                on:click=move |_| entry.with_value(|entry| session.compare_atlas(entry))
+                on:click=move |_| entry.with_value(|entry| session.compared.add_atlas(entry))
             >
                 {t().atlas_add}
             </button>
             <button
                 type="button" class="small" data-testid="atlas-open" aria-label=open_name
-                disabled=move || session.run.with(Run::is_running)
+                disabled=move || session.results.run.with(Run::is_running)
                 on:click=move |_| entry.with_value(|entry| entry.measured.iter().for_each(|it| session.open_atlas(it)))
             >
                 {t().atlas_open}

@@ -1,7 +1,7 @@
 //! The result: the views as tabs, status of the measurement, and the open view.
 
 use leptos::prelude::*;
-use straightedge_web::state::frame::Part;
+use straightedge_web::state::frame::Frame;
 use straightedge_web::state::views::View;
 
 use super::chart::Chart;
@@ -24,11 +24,10 @@ pub(crate) fn Board(
     panel: impl Fn() -> bool + Copy + Send + Sync + 'static,
     rest: impl Fn() -> bool + Copy + Send + Sync + 'static,
 ) -> impl IntoView {
-    let is_profile = Memo::new(move |_| session.view.get() == View::Profile);
-    let is_embedded = Memo::new(move |_| session.frame.with(|frame| frame.is_embedded));
-    let has_tabs =
-        Memo::new(move |_| session.frame.with(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views)));
-    let view = move || match session.view.get() {
+    let is_profile = Memo::new(move |_| session.display.view.get() == View::Profile);
+    let is_embedded = Memo::new(move |_| session.display.frame.with(|frame| frame.is_embedded));
+    let has_tabs = Memo::new(move |_| session.display.frame.with(Frame::has_views));
+    let view = move || match session.display.view.get() {
         View::Profile => view! { <Chart session/> }.into_any(),
         View::Block => view! { <Detail session/> }.into_any(),
         View::Compare => view! { <Compare session/> }.into_any(),
@@ -37,11 +36,11 @@ pub(crate) fn Board(
     };
     // Without tabs the panel is no tabpanel.
     let role = move || has_tabs.get().then_some("tabpanel");
-    let label = move || has_tabs.get().then(|| tab_id(session.view.get()));
+    let label = move || has_tabs.get().then(|| tab_id(session.display.view.get()));
     view! {
         <div class="figure">
             // The tabs come first, so that no sentence about a result moves them.
-            <Show when=move || has_tabs.get()><Tabs session/></Show>
+            <Show when=move || has_tabs.get()><Tabs display=session.display/></Show>
             <Status session/>
             <div id="panel" class="panel" data-testid="panel" role=role aria-labelledby=label>
                 <Show when=panel>{view}</Show>

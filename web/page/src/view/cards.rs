@@ -57,13 +57,14 @@ fn CardItem(session: Session, card: Card) -> impl IntoView {
     let mean = mean.map(|mean| fill(t().cards_mean, &[("value", &fixed(Some(mean), 3))]));
     let can_open = matches!(key, Key::Recorded(_) | Key::Published(..) | Key::Atlas(_));
     let key = StoredValue::new(key);
-    let is_compared =
-        Memo::new(move |_| session.comparison.with(|comparison| key.with_value(|key| comparison.entry(key).is_some())));
+    let is_compared = Memo::new(move |_| {
+        session.compared.chart.with(|comparison| key.with_value(|key| comparison.entry(key).is_some()))
+    });
     let open = move || {
         view! {
             <button
                 type="button" class="small" data-testid="card-open" aria-label=open_name.clone()
-                disabled=move || session.run.with(Run::is_running) on:click=move |_| session.open_profile(&key.get_value())
+                disabled=move || session.results.run.with(Run::is_running) on:click=move |_| session.open_profile(&key.get_value())
             >
                 {t().cards_open}
             </button>
@@ -77,7 +78,7 @@ fn CardItem(session: Session, card: Card) -> impl IntoView {
             <div class="chips">
                 <button
                     type="button" class="small" data-testid="card-add" aria-label=add_name
-                    disabled=move || is_compared.get() on:click=move |_| session.add_to_comparison(key.get_value())
+                    disabled=move || is_compared.get() on:click=move |_| session.compared.add(key.get_value())
                 >
                     {t().atlas_add}
                 </button>

@@ -7,6 +7,7 @@ use straightedge_api::report::Report;
 use straightedge_web::chart::profile::{Labels, Profile, ProfileLayout, draw, highlight};
 use straightedge_web::export::Sheet;
 use straightedge_web::figures::{ranking, table, verdict};
+use straightedge_web::state::keys::next_block;
 use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
 use straightedge_web::text::engine;
@@ -20,70 +21,71 @@ use super::exports::Exports;
 use super::overlay::{OverlayChoice, OverlayNote};
 use super::sources::Sources;
 use super::typeset::typeset;
-use crate::session::Session;
+use crate::session::{Results, Session};
 
 /// R² by block, with the exact values of the highlighted block.
 #[component]
 pub(crate) fn Chart(session: Session) -> impl IntoView {
+    let (metric, focus) = (session.compared.metric, session.display.focus);
     let frame = NodeRef::<Div>::new();
     let width = observed_width(frame);
     let profile = Memo::new(move |_| profile(session));
     let blocks = Memo::new(move |_| profile.with(|profile| profile.blocks));
     let layout = Memo::new(move |_| ProfileLayout::new(width.get(), blocks.get()));
-    let labels = move || Labels { value: engine::label(session.metric.get().field()), block: t().chart_axis_block };
+    let labels = move || Labels { value: engine::label(metric.get().field()), block: t().chart_axis_block };
     let drawing = move || {
         profile.with(|profile| {
             if width.get() > 0.0 { draw(profile, &layout.get(), labels()) } else { unmeasured(profile, labels()) }
         })
     };
     let singled_out = move || {
-        let block = session.focus.get()?;
+        let block = focus.get()?;
         Some(profile.with(|profile| highlight(profile, &layout.get(), block)))
     };
     let readout = Memo::new(move |_| readout(session));
     let point = move |event: PointerEvent| {
         let left = frame.get_untracked().map_or(0.0, |frame| frame.get_bounding_client_rect().left());
-        session.focus.set(layout.get_untracked().block_at(f64::from(event.client_x()) - left));
+        focus.set(layout.get_untracked().block_at(f64::from(event.client_x()) - left));
     };
     let open = move || {
-        if let Some(block) = session.focus.get_untracked() {
+        if let Some(block) = focus.get_untracked() {
             session.open_block(block);
         }
     };
     let press = move |event: KeyboardEvent| {
         if event.key() == "Enter" {
             open();
-        } else if let Some(focus) = step(&event.key(), session.focus.get_untracked(), blocks.get_untracked()) {
+        } else if let Some(next) = next_block(&event.key(), focus.get_untracked(), blocks.get_untracked()) {
             event.prevent_default();
-            session.focus.set(focus);
+            focus.set(next);
         }
     };
-    let finding = Memo::new(move |_| finding(session, &profile.read()));
+    let finding = Memo::new(move |_| finding(session.results, &profile.read()));
     let label = move || {
         let known = profile.with(|profile| profile.points.len()).to_string();
         let label = fill(t().chart_label, &[("known", &known), ("blocks", &blocks.get().to_string())]);
         finding.get().into_iter().chain([label]).collect::<Vec<_>>().join(" ")
     };
-    let is_published = Memo::new(move |_| session.introduced.with(Option::is_some));
+    let is_published = Memo::new(move |_| session.results.introduced.with(Option::is_some));
     let shows_expected = move || profile.with(|profile| !profile.expected.is_empty());
     let shows_undefined = move || profile.with(|profile| profile.points.iter().any(|point| point.value.is_none()));
     let sheet = Callback::new(move |()| {
-        let (metric, overlay) = (session.metric.get_untracked(), untrack(|| session.overlay_shown()));
+        let (metric, overlay) = (metric.get_untracked(), untrack(|| session.overlay_shown()));
         let profile = Profile { next: None, ..profile.get_untracked() };
         let sheet = |report: Option<&Report>| Sheet::of_profile(&profile, metric, report, overlay.as_ref());
-        Some(session.run.with_untracked(|run| sheet(run.report())))
+        Some(session.results.run.with_untracked(|run| sheet(run.report())))
     });
     view! {
         <Sources session/>
         <OverlayChoice session/>
-        <Finding session finding/>
+        <Finding results=session.results finding/>
         <figure>
             <div
                 class="chart of-blocks" data-testid="chart" node_ref=frame tabindex="0" role="slider" aria-label=label
                 aria-valuemin="0" aria-valuemax=move || blocks.get().saturating_sub(1)
-                aria-valuenow=move || session.focus.get().unwrap_or(0) aria-valuetext=readout
-                on:pointermove=point on:pointerdown=point on:pointerleave=move |_| session.focus.set(None)
-                on:click=move |_| open() on:keydown=press on:blur=move |_| session.focus.set(None)
+                aria-valuenow=move || focus.get().unwrap_or(0) aria-valuetext=readout
+                on:pointermove=point on:pointerdown=point on:pointerleave=move |_| focus.set(None)
+                on:click=move |_| open() on:keydown=press on:blur=move |_| focus.set(None)
             >
                 <div class="drawing" inner_html=drawing></div>
                 <div class="drawing over" inner_html=move || singled_out().unwrap_or_default()></div>
@@ -105,21 +107,21 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
 #[component]
 fn Ranked(session: Session) -> impl IntoView {
     let order = Memo::new(move |_| {
-        let name = session.metric.get().field().line().interval;
-        session.run.with(|run| ranking(run.report().filter(|_| !run.is_running())?, name, v().by_r2))
+        let name = session.compared.metric.get().field().line().interval;
+        session.results.run.with(|run| ranking(run.report().filter(|_| !run.is_running())?, name, v().by_r2))
     });
     view! { <Show when=move || order.with(Option::is_some)><p class="note" data-testid="ranking">{order}</p></Show> }
 }
 
 /// What the profile shows, in plain words; `None` before its first value.
-pub(super) fn finding(session: Session, profile: &Profile) -> Option<String> {
-    verdict(profile, session.run.with(Run::is_running))
+pub(super) fn finding(results: Results, profile: &Profile) -> Option<String> {
+    verdict(profile, results.run.with(Run::is_running))
 }
 
 /// The finding above the chart, marked as provisional while it is measured.
 #[component]
-fn Finding(session: Session, finding: Memo<Option<String>>) -> impl IntoView {
-    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
+fn Finding(results: Results, finding: Memo<Option<String>>) -> impl IntoView {
+    let is_running = Memo::new(move |_| results.run.with(Run::is_running));
     view! {
         <Show when=move || finding.with(Option::is_some)>
             <p class="finding" class:so-far=move || is_running.get() data-testid="finding">{finding}</p>
@@ -139,37 +141,25 @@ fn unmeasured(profile: &Profile, labels: Labels) -> String {
 /// Before the first measurement the chart shows the known results of the chosen model.
 fn profile(session: Session) -> Profile {
     let overlay = session.overlay_shown().map(|overlay| overlay.values).unwrap_or_default();
-    let idle = session.run.with(|run| *run.phase() == Phase::Idle);
+    let idle = session.results.run.with(|run| *run.phase() == Phase::Idle);
     if !idle {
-        let profile = session.run.with(|run| run.profile(session.metric.get()));
+        let profile = session.results.run.with(|run| run.profile(session.compared.metric.get()));
         return Profile { overlay, ..profile }.covering();
     }
-    let expected = session.expected.get().map(|expected| expected.r2_lin).unwrap_or_default();
+    let expected = session.choices.expected.get().map(|expected| expected.r2_lin).unwrap_or_default();
     Profile { expected, overlay, ..Profile::default() }.covering()
 }
 
 fn readout(session: Session) -> String {
-    session.run.with(|run| match session.focus.get() {
+    let metric = session.compared.metric;
+    session.results.run.with(|run| match session.display.focus.get() {
         Some(number) => {
             let overlay = session.overlay_shown();
-            table::sentence(run, number, session.metric.get()) + &table::overlay_sentence(number, overlay.as_ref())
+            table::sentence(run, number, metric.get()) + &table::overlay_sentence(number, overlay.as_ref())
         }
-        None if run.blocks().is_empty() && session.introduced.with(Option::is_none) => String::new(),
-        None if session.introduced.with(Option::is_some) => r().chart_hint_published.into(),
+        None if run.blocks().is_empty() && session.results.introduced.with(Option::is_none) => String::new(),
+        None if session.results.introduced.with(Option::is_some) => r().chart_hint_published.into(),
         None => t().chart_hint.into(),
-    })
-}
-
-/// The block a key moves to; `None` for keys without effect.
-pub(super) fn step(key: &str, focus: Option<usize>, blocks: usize) -> Option<Option<usize>> {
-    let last = blocks.checked_sub(1)?;
-    Some(match key {
-        "ArrowRight" | "ArrowUp" => Some(focus.map_or(0, |block| (block + 1).min(last))),
-        "ArrowLeft" | "ArrowDown" => Some(focus.map_or(last, |block| block.saturating_sub(1))),
-        "Home" => Some(0),
-        "End" => Some(last),
-        "Escape" => None,
-        _ => return None,
     })
 }
 
@@ -201,22 +191,5 @@ struct Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.observer.disconnect();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::step;
-
-    #[test]
-    fn keys_walk_along_the_blocks_and_stop_at_the_ends() {
-        assert_eq!(step("ArrowRight", None, 3), Some(Some(0)));
-        assert_eq!(step("ArrowRight", Some(2), 3), Some(Some(2)));
-        assert_eq!(step("ArrowLeft", None, 3), Some(Some(2)));
-        assert_eq!(step("ArrowLeft", Some(0), 3), Some(Some(0)));
-        assert_eq!(step("End", Some(0), 3), Some(Some(2)));
-        assert_eq!(step("Escape", Some(0), 3), Some(None));
-        assert_eq!(step("Tab", Some(0), 3), None);
-        assert_eq!(step("ArrowRight", None, 0), None);
     }
 }

@@ -8,13 +8,13 @@ use straightedge_web::state::views::View;
 use straightedge_web::text::t;
 
 use crate::permalink::link;
-use crate::session::Session;
+use crate::session::{Display, Session};
 
 /// The fold with the link; absent under a link that hides or locks something.
 #[component]
 pub(crate) fn ForClass(session: Session) -> impl IntoView {
     let frame = RwSignal::new(Frame::default());
-    let is_plain = Memo::new(move |_| session.frame.with(|frame| *frame == Frame::default()));
+    let is_plain = Memo::new(move |_| session.display.frame.with(|frame| *frame == Frame::default()));
     let copied = RwSignal::new(false);
     let target = Memo::new(move |_| {
         copied.set(false);
@@ -93,9 +93,9 @@ fn name(part: Part) -> &'static str {
 
 /// A part of the page that a link can hide or lock.
 #[component]
-pub(crate) fn Framed(session: Session, part: Part, children: ChildrenFn) -> impl IntoView {
-    let is_there = Memo::new(move |_| session.frame.with(|frame| !frame.hidden.contains(&part)));
-    let is_locked = Memo::new(move |_| session.frame.with(|frame| frame.locked.contains(&part)));
+pub(crate) fn Framed(display: Display, part: Part, children: ChildrenFn) -> impl IntoView {
+    let is_there = Memo::new(move |_| display.frame.with(|frame| !frame.hidden.contains(&part)));
+    let is_locked = Memo::new(move |_| display.frame.with(|frame| frame.locked.contains(&part)));
     view! {
         <Show when=move || is_there.get()>
             <fieldset class="part" disabled=move || is_locked.get() data-testid=format!("part-{part}")>

@@ -21,26 +21,26 @@ use super::figure::{FigureView, Place};
 use super::overlay::OpenReport;
 use super::stepper::Stepper;
 use super::typeset::typeset;
-use crate::session::Session;
+use crate::session::{Compared, Session};
 
 /// The view of several measurements.
 #[component]
 pub(crate) fn Compare(session: Session) -> impl IntoView {
     session.begin_comparing();
     let known = Memo::new(move |_| session.known());
-    let is_empty = Memo::new(move |_| session.comparison.with(|comparison| comparison.entries().is_empty()));
-    let is_loaded = move || session.recorded.with(Option::is_some);
+    let is_empty = Memo::new(move |_| session.compared.chart.with(|comparison| comparison.entries().is_empty()));
+    let is_loaded = move || session.compared.recorded.with(Option::is_some);
     let nothing = move || if is_loaded() { t().compare_empty } else { t().compare_waiting };
     view! {
         <p class="about">{View::Compare.texts()[2]}</p>
         <Presets session/>
-        <Quantities session known/>
+        <Quantities compared=session.compared known/>
         <Runs session known/>
         <Show when=move || is_empty.get()><p class="note">{nothing}</p></Show>
-        <Stepper session known/>
+        <Stepper compared=session.compared known/>
         <Charts session known/>
         <div class="overlay-bar">
-            <Add session known/>
+            <Add compared=session.compared known/>
             <OpenReport session/>
         </div>
         <Cards session known/>
@@ -50,9 +50,10 @@ pub(crate) fn Compare(session: Session) -> impl IntoView {
 
 #[component]
 fn Presets(session: Session) -> impl IntoView {
-    let chosen = Memo::new(move |_| session.comparison.with(|comparison| comparison.preset()));
-    let is_there =
-        move |preset: Preset| session.index.with(|index| preset.keys(index.as_deref().unwrap_or_default()).len() > 1);
+    let chosen = Memo::new(move |_| session.compared.chart.with(|comparison| comparison.preset()));
+    let is_there = move |preset: Preset| {
+        session.choices.index.with(|index| preset.keys(index.as_deref().unwrap_or_default()).len() > 1)
+    };
     let button = move |preset: Preset| {
         view! {
             <Show when=move || is_there(preset)>
@@ -83,11 +84,9 @@ fn Presets(session: Session) -> impl IntoView {
 /// The compared items, which also serve as legend.
 #[component]
 fn Runs(session: Session, known: Memo<Sources>) -> impl IntoView {
-    let keys = move || {
-        session
-            .comparison
-            .with(|comparison| comparison.entries().iter().map(|entry| entry.key.clone()).collect::<Vec<_>>())
-    };
+    let chart = session.compared.chart;
+    let keys =
+        move || chart.with(|comparison| comparison.entries().iter().map(|entry| entry.key.clone()).collect::<Vec<_>>());
     view! {
         <ul class="runs" data-testid="runs" aria-label=t().compare_runs>
             <For each=keys key=Key::value children=move |key| view! { <RunItem session known key/> }/>
@@ -103,15 +102,15 @@ fn RunItem(session: Session, known: Memo<Sources>, key: Key) -> impl IntoView {
         Some((name, source, _)) => (name, Some(source)),
         None => (t().status_starting.into(), None),
     });
-    let entry = Memo::new(move |_| session.comparison.with(|comparison| comparison.entry(&of()).cloned()));
+    let entry = Memo::new(move |_| session.compared.chart.with(|comparison| comparison.entry(&of()).cloned()));
     let swatch = move || {
         let style = entry.get().map(|entry| entry.style).unwrap_or_default();
         sample(&Series { style, joined: true, marked: true, ..Series::default() })
     };
     let is_shown = move || entry.get().is_some_and(|entry| !entry.is_hidden).to_string();
     let is_free = Memo::new(move |_| {
-        let is_locked = session.frame.with(|frame| frame.locked.contains(&Part::Model));
-        !is_locked && !session.run.with(Run::is_running)
+        let is_locked = session.display.frame.with(|frame| frame.locked.contains(&Part::Model));
+        !is_locked && !session.results.run.with(Run::is_running)
     });
     let can_measure = move || is_free.get() && of().bundled().is_some();
     let label = move |text: &'static str| move || fill(text, &[("name", &name.get().0)]);
@@ -119,7 +118,7 @@ fn RunItem(session: Session, known: Memo<Sources>, key: Key) -> impl IntoView {
         <li data-source=move || name.get().1.map(Source::text)>
             <button
                 type="button" class="show" data-testid="show" aria-pressed=is_shown
-                on:click=move |_| session.comparison.update(|comparison| comparison.toggle(&of()))
+                on:click=move |_| session.compared.chart.update(|comparison| comparison.toggle(&of()))
             >
                 <span inner_html=swatch></span>
                 <span class="name">{move || name.get().0}</span>
@@ -136,7 +135,7 @@ fn RunItem(session: Session, known: Memo<Sources>, key: Key) -> impl IntoView {
             <button
                 type="button" class="small" data-testid="remove"
                 aria-label=label(t().compare_remove) title=label(t().compare_remove)
-                on:click=move |_| session.comparison.update(|comparison| comparison.remove(&of()))
+                on:click=move |_| session.compared.chart.update(|comparison| comparison.remove(&of()))
             >
                 <span aria-hidden="true">"×"</span>
             </button>
@@ -146,9 +145,9 @@ fn RunItem(session: Session, known: Memo<Sources>, key: Key) -> impl IntoView {
 
 /// Adds an item that is not compared yet.
 #[component]
-fn Add(session: Session, known: Memo<Sources>) -> impl IntoView {
+fn Add(compared: Compared, known: Memo<Sources>) -> impl IntoView {
     let choices = Memo::new(move |_| {
-        let is_new = |key: &Key| session.comparison.with(|comparison| comparison.entry(key).is_none());
+        let is_new = |key: &Key| compared.chart.with(|comparison| comparison.entry(key).is_none());
         known.with(|known| {
             let groups = known.choices().into_iter().map(|(name, keys)| {
                 let named = |key: Key| Some((known.find(&key).map(|(name, source, _)| full_name(&name, source))?, key));
@@ -168,7 +167,7 @@ fn Add(session: Session, known: Memo<Sources>) -> impl IntoView {
         let value = event_target_value(&event);
         let keys = choices.get_untracked().into_iter().flat_map(|(_, keys)| keys);
         if let Some((_, key)) = keys.into_iter().find(|(_, key)| key.value() == value) {
-            session.add_to_comparison(key);
+            compared.add(key);
         }
     };
     view! {
@@ -184,10 +183,10 @@ fn Add(session: Session, known: Memo<Sources>) -> impl IntoView {
 
 /// Choice of charts.
 #[component]
-fn Quantities(session: Session, known: Memo<Sources>) -> impl IntoView {
-    let lines = Memo::new(move |_| session.comparison.with(|comparison| known.with(|known| known.lines(comparison))));
+fn Quantities(compared: Compared, known: Memo<Sources>) -> impl IntoView {
+    let lines = Memo::new(move |_| compared.chart.with(|comparison| known.with(|known| known.lines(comparison))));
     let is_had = move |quantity| lines.with(|lines| lines.iter().any(|line| !line.summary.curve(quantity).is_empty()));
-    let chosen = Memo::new(move |_| session.comparison.with(|comparison| comparison.quantities()));
+    let chosen = Memo::new(move |_| compared.chart.with(|comparison| comparison.quantities()));
     let button = move |(at, quantity): (usize, Field)| {
         let is_chosen = move || chosen.with(|chosen| chosen.contains(&quantity));
         view! {
@@ -195,7 +194,7 @@ fn Quantities(session: Session, known: Memo<Sources>) -> impl IntoView {
                 <button
                     type="button" class="chip" data-testid=format!("quantity-{at}")
                     aria-pressed=move || is_chosen().to_string()
-                    on:click=move |_| session.comparison.update(|comparison| comparison.toggle_quantity(quantity))
+                    on:click=move |_| compared.chart.update(|comparison| comparison.toggle_quantity(quantity))
                 >
                     {typeset(engine::label(quantity))}
                 </button>
@@ -211,9 +210,10 @@ fn Quantities(session: Session, known: Memo<Sources>) -> impl IntoView {
 
 #[component]
 fn Charts(session: Session, known: Memo<Sources>) -> impl IntoView {
-    let lines = Memo::new(move |_| session.comparison.with(|comparison| known.with(|known| known.lines(comparison))));
+    let lines =
+        Memo::new(move |_| session.compared.chart.with(|comparison| known.with(|known| known.lines(comparison))));
     let chosen = move || {
-        let quantities = session.comparison.with(|comparison| comparison.quantities());
+        let quantities = session.compared.chart.with(|comparison| comparison.quantities());
         quantities.into_iter().enumerate().collect::<Vec<_>>()
     };
     let chart = move |(at, quantity): (usize, Field)| {

@@ -12,15 +12,15 @@ use straightedge_web::state::words;
 use straightedge_web::text::groups::t as g;
 use straightedge_web::text::{fill, t};
 
-use crate::session::Session;
+use crate::session::{Engine, Session};
 
 /// What a measurement would answer and how long it takes, and the one button that orders it: Measure, or Cancel while
 /// it runs.
 #[component]
 pub(crate) fn Go(session: Session) -> impl IntoView {
-    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
-    let is_untouched = Memo::new(move |_| session.run.with(Run::is_untouched));
-    let name = move || match session.introduced.get() {
+    let is_running = Memo::new(move |_| session.results.run.with(Run::is_running));
+    let is_untouched = Memo::new(move |_| session.results.run.with(Run::is_untouched));
+    let name = move || match session.results.introduced.get() {
         Some(id) => fill(g().measure_published, &[("model", &published_name(&id))]),
         None if is_untouched.get() => t().measure.into(),
         None => t().measure_again.into(),
@@ -47,7 +47,7 @@ pub(crate) fn Go(session: Session) -> impl IntoView {
 #[component]
 fn Plan(session: Session) -> impl IntoView {
     let questions = Memo::new(move |_| {
-        let more = session.form.with(|form| form.measures.clone());
+        let more = session.choices.form.with(|form| form.measures.clone());
         let all =
             BTreeSet::from([Measure::Fit]).into_iter().chain(more.into_iter().filter(|more| *more != Measure::Fit));
         all.map(question).collect::<Vec<_>>().join(" ")
@@ -68,9 +68,9 @@ fn published_name(id: &str) -> String {
 
 /// Adapter and limits, or that there is none.
 #[component]
-pub(crate) fn Device(session: Session) -> impl IntoView {
+pub(crate) fn Device(engine: Engine) -> impl IntoView {
     let state = move || {
-        session.device.with(|device| match device {
+        engine.device.with(|device| match device {
             None => "probing",
             Some(Err(_)) => "broken",
             Some(Ok(Found::Cpu { .. })) => "cpu",
@@ -78,6 +78,6 @@ pub(crate) fn Device(session: Session) -> impl IntoView {
             Some(Ok(Found::Gpu { .. })) => "gpu",
         })
     };
-    let sentence = move || session.device.with(|device| words::device(device.as_ref()));
+    let sentence = move || engine.device.with(|device| words::device(device.as_ref()));
     view! { <p class="device note" data-testid="device" data-state=state>{sentence}</p> }
 }

@@ -6,6 +6,7 @@ use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, Report};
 use straightedge_web::figures::detail_numbers::{missing, missing_detail, missing_sentence, numbers, strip_value};
 use straightedge_web::figures::{Figure, figures, shown_block};
+use straightedge_web::state::keys::next_block;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
 use straightedge_web::text::cell::Cell;
@@ -15,12 +16,11 @@ use straightedge_web::text::formula::{self, Formula};
 use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 
-use super::chart::step;
 use super::figure::{FigureView, Place};
 use super::mechanism::Mechanism;
 use super::panel::Offer;
 use super::terms::Term;
-use crate::session::Session;
+use crate::session::{Results, Session};
 
 /// Height of a full bar of the strip, in SVG units.
 const FULL: f64 = 40.0;
@@ -29,8 +29,8 @@ const FULL: f64 = 40.0;
 #[component]
 pub(crate) fn Detail(session: Session) -> impl IntoView {
     let shown = Memo::new(move |_| {
-        let chosen = session.block.get();
-        session.run.with(|run| {
+        let chosen = session.display.block.get();
+        session.results.run.with(|run| {
             let report = run.report()?;
             // A block that is not measured yet, or not at all, is none to show another one for.
             chosen.or_else(|| shown_block(View::Block, report, None))
@@ -38,11 +38,11 @@ pub(crate) fn Detail(session: Session) -> impl IntoView {
     });
     let block = Memo::new(move |_| {
         let number = shown.get()?;
-        session.run.with(|run| run.blocks().iter().find(|block| block.block == number).cloned())
+        session.results.run.with(|run| run.blocks().iter().find(|block| block.block == number).cloned())
     });
     let has_block = Memo::new(move |_| block.with(Option::is_some));
     let nothing = move || match shown.get() {
-        Some(number) => session.run.with(|run| not_there(run.report(), number)),
+        Some(number) => session.results.run.with(|run| not_there(run.report(), number)),
         None => d().none_measured.into(),
     };
     view! {
@@ -55,7 +55,7 @@ pub(crate) fn Detail(session: Session) -> impl IntoView {
             <section class="detail" aria-labelledby="block-title" data-testid="detail">
                 <h3 id="block-title" data-testid="block-title">{move || title(shown.get())}</h3>
                 <Mechanism session/>
-                <Formulas session block/>
+                <Formulas results=session.results block/>
                 <Numbers session block/>
                 <Figures session shown/>
                 <Missing session block/>
@@ -88,25 +88,25 @@ fn blocks_of(report: &Report) -> usize {
 #[component]
 fn Strip(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
     let bars = Memo::new(move |_| {
-        session.run.with(|run| {
+        session.results.run.with(|run| {
             let Some(report) = run.report() else { return Vec::new() };
             let value = |at: usize| report.blocks.iter().find(|block| block.block == at).and_then(|block| block.r2_lin);
             (0..blocks_of(report)).map(|at| (at, value(at))).collect::<Vec<_>>()
         })
     });
     let count = Memo::new(move |_| bars.with(Vec::len));
-    let value_text = Memo::new(move |_| session.run.with(|run| Some(strip_value(run.report()?, shown.get()?))));
+    let value_text = Memo::new(move |_| session.results.run.with(|run| Some(strip_value(run.report()?, shown.get()?))));
     let press = move |event: KeyboardEvent| {
-        if let Some(Some(next)) = step(&event.key(), shown.get_untracked(), count.get_untracked()) {
+        if let Some(Some(next)) = next_block(&event.key(), shown.get_untracked(), count.get_untracked()) {
             event.prevent_default();
-            session.block.set(Some(next));
+            session.display.block.set(Some(next));
         }
     };
     let bar = move |(at, value): (usize, Option<f64>)| {
         let height = value.map_or(0.0, |value| (value.clamp(0.0, 1.0) * FULL).max(1.0));
         let is_shown = move || shown.get() == Some(at);
         view! {
-            <span class="bar-of" class:chosen=is_shown data-block=at on:click=move |_| session.choose_block(Some(at))>
+            <span class="bar-of" class:chosen=is_shown data-block=at on:click=move |_| session.display.choose_block(Some(at))>
                 <svg viewBox="0 0 10 40" preserveAspectRatio="none" aria-hidden="true">
                     <rect class="room" x="0" y="0" width="10" height=FULL/>
                     <rect class="share" x="0" y=FULL - height width="10" height=height/>
@@ -128,11 +128,11 @@ fn Strip(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
 
 /// The network's formula, and the map that replaces it.
 #[component]
-fn Formulas(session: Session, block: Memo<Option<BlockReport>>) -> impl IntoView {
+fn Formulas(results: Results, block: Memo<Option<BlockReport>>) -> impl IntoView {
     let formulas = Memo::new(move |_| {
         // Captured rows may have more outputs than inputs.
         let outputs = block.with(|block| block.as_ref().map_or(0, |block| block.r2_features.len()));
-        session.run.with(|run| {
+        results.run.with(|run| {
             let model = &run.report()?.model;
             let outputs = if outputs == 0 { model.hidden_size } else { outputs };
             Some((formula::network(model), formula::map(model, outputs)))
@@ -175,17 +175,18 @@ fn Numbers(session: Session, block: Memo<Option<BlockReport>>) -> impl IntoView 
 
 #[component]
 fn Figures(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
+    let results = session.results;
     let found = Memo::new(move |_| {
         let block = shown.get();
-        session.run.with(|run| run.report().map(|report| figures(View::Block, report, block)).unwrap_or_default())
+        results.run.with(|run| run.report().map(|report| figures(View::Block, report, block)).unwrap_or_default())
     });
     let count = Memo::new(move |_| found.with(Vec::len));
     let figure = move |at: usize| {
         let figure: Memo<Figure> = Memo::new(move |_| found.with(|found| found.get(at).cloned().unwrap_or_default()));
         let is_scatter = move || figure.with(|figure| figure.title.ends_with(d().scatter_figure));
-        let marked = Memo::new(move |_| session.pointed.get().filter(|_| is_scatter()));
+        let marked = Memo::new(move |_| session.display.pointed.get().filter(|_| is_scatter()));
         // Shown once; the visitor may then point elsewhere.
-        let shown = Callback::new(move |()| session.pointed.set(None));
+        let shown = Callback::new(move |()| session.display.pointed.set(None));
         view! { <FigureView session figure at place=Place::Block marked=(marked, shown)/> }
     };
     view! {
@@ -197,14 +198,15 @@ fn Figures(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
 /// Missing measures of this block: buttons where they can be added, else a sentence that says what to order.
 #[component]
 fn Missing(session: Session, block: Memo<Option<BlockReport>>) -> impl IntoView {
-    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
-    let can_add = Memo::new(move |_| session.can_extend.get());
+    let results = session.results;
+    let is_running = Memo::new(move |_| results.run.with(Run::is_running));
+    let can_add = Memo::new(move |_| results.can_extend.get());
     let measures = Memo::new(move |_| {
-        block.with(|block| session.run.with(|run| Some(missing(run.report()?, block.as_ref()?)))).unwrap_or_default()
+        block.with(|block| results.run.with(|run| Some(missing(run.report()?, block.as_ref()?)))).unwrap_or_default()
     });
     let sentence = Memo::new(move |_| {
         block.with(|block| {
-            session.run.with(|run| missing_sentence(run.report()?, block.as_ref()?, Run::is_untouched(run)))
+            results.run.with(|run| missing_sentence(run.report()?, block.as_ref()?, Run::is_untouched(run)))
         })
     });
     let older = Memo::new(move |_| block.with(|block| missing_detail(block.as_ref()?)));

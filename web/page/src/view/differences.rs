@@ -12,14 +12,14 @@ use crate::session::Session;
 #[component]
 pub(crate) fn Differences(session: Session) -> impl IntoView {
     let found = Memo::new(move |_| {
-        session.repeated.with(|then| {
-            session.run.with(|run| match (then, run.report()) {
+        session.results.repeated.with(|then| {
+            session.results.run.with(|run| match (then, run.report()) {
                 (Some(then), Some(now)) if !now.blocks.is_empty() => Some(differences(then, now)),
                 _ => None,
             })
         })
     });
-    let found = move || found.get().filter(|_| session.run.with(|run| !Run::is_untouched(run)));
+    let found = move || found.get().filter(|_| session.results.run.with(|run| !Run::is_untouched(run)));
     move || {
         found().map(|Found { sentences, table, most }| {
             let most = most.map(|most| most.to_string());

@@ -66,7 +66,7 @@ pub(crate) fn FigureView(
     let choose = move || {
         let block = plot.with_untracked(|plot| plot.mark(spot.get_untracked()?)?.block);
         if block.is_some() {
-            session.choose_block(block);
+            session.display.choose_block(block);
         }
     };
     let press = move |event: KeyboardEvent| {
@@ -86,9 +86,9 @@ pub(crate) fn FigureView(
         facts.into_iter().map(|fact| view! { <li>{fact}</li> }).collect_view()
     };
     let sheet = Callback::new(move |()| match place {
-        Place::Continuation => session.continuation.with_untracked(Sheet::of_continuation),
+        Place::Continuation => session.continued.state.with_untracked(Sheet::of_continuation),
         Place::Many => Some(figure.with_untracked(|figure| Sheet::of_figure(figure, None))),
-        Place::View | Place::Block => session.run.with_untracked(|run| {
+        Place::View | Place::Block => session.results.run.with_untracked(|run| {
             run.report().map(|report| figure.with_untracked(|figure| Sheet::of_figure(figure, Some(report))))
         }),
     });

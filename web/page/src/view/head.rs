@@ -19,11 +19,12 @@ pub(crate) fn Head(session: Session) -> impl IntoView {
     let open = move |event: MouseEvent| {
         if !(event.ctrl_key() || event.meta_key() || event.shift_key()) {
             event.prevent_default();
-            session.go_to(Step::default());
+            session.guide.go_to(Step::default());
         }
     };
     let is_closed = Memo::new(move |_| session.guide.step.with(Option::is_none));
-    let in_language = session.requested_language.map_or(String::new(), |language| format!("&lang={}", language.id()));
+    let in_language =
+        session.display.requested_language.map_or(String::new(), |language| format!("&lang={}", language.id()));
     let lesson = format!("?v=1&lesson=1{in_language}");
     let name = fill(l().open, &[("minutes", &minutes().to_string())]);
     view! {
@@ -71,7 +72,7 @@ fn page_in(session: Session, language: Language) -> String {
         return plain;
     }
     let address = Address { language: Some(language), ..session.address() };
-    let fragment = session.shared.with(|shared| match shared {
+    let fragment = session.results.shared.with(|shared| match shared {
         Some(Shared::Fragment(fragment)) => fragment.clone(),
         _ => String::new(),
     });

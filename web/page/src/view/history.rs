@@ -29,7 +29,7 @@ pub(crate) fn History(session: Session) -> impl IntoView {
     };
     let export = move |_| {
         spawn_local(async move {
-            if let Some(file) = session.export_kept().await {
+            if let Some(file) = session.history.export().await {
                 // A browser that cannot create a blob or its URL cannot download at all.
                 let _ = save::text("straightedge-results.json", "application/json", &file);
             }
@@ -75,7 +75,7 @@ fn with<R>(session: Session, read: impl FnOnce(&[KeptResult]) -> R) -> R {
 
 #[component]
 fn Item(session: Session, entry: KeptResult) -> impl IntoView {
-    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
+    let is_running = Memo::new(move |_| session.results.run.with(Run::is_running));
     let about = entry.described();
     let name = entry.shown().to_string();
     let named = |text: &str| fill(text, &[("name", &name)]);
@@ -93,9 +93,9 @@ fn Item(session: Session, entry: KeptResult) -> impl IntoView {
     };
     let change = move |event| {
         let name = event_target_value(&event);
-        session.change_kept(id.get_value(), move |entry| entry.rename(&name));
+        session.history.change(id.get_value(), move |entry| entry.rename(&name));
     };
-    let toggle = move |_| session.change_kept(id.get_value(), |entry| entry.is_pinned = !entry.is_pinned);
+    let toggle = move |_| session.history.change(id.get_value(), |entry| entry.is_pinned = !entry.is_pinned);
     view! {
         <li>
             <input type="text" aria-label=rename prop:value=name.clone() data-testid="kept-name" on:keydown=press on:change=change/>
@@ -108,7 +108,7 @@ fn Item(session: Session, entry: KeptResult) -> impl IntoView {
                 <button type="button" aria-label=pin data-testid="kept-pin" aria-pressed=entry.is_pinned.to_string()
                     on:click=toggle>{h().pin}</button>
                 <button type="button" aria-label=delete data-testid="kept-delete"
-                    on:click=move |_| session.delete_kept(id.get_value())>{h().delete}</button>
+                    on:click=move |_| session.history.delete(id.get_value())>{h().delete}</button>
             </div>
         </li>
     }

@@ -11,13 +11,13 @@ use straightedge_web::state::words::on_page;
 use straightedge_web::text::format::bytes;
 use straightedge_web::text::{fill, t};
 
-use crate::session::Session;
+use crate::session::{Choices, Session};
 
 /// `ID`, `ID@REVISION` or the address of a page on the hub; looked up when it is complete, not at every letter.
 #[component]
 pub(super) fn HubId(session: Session) -> impl IntoView {
     let input = NodeRef::<Input>::new();
-    let typed = session.form.with_untracked(|form| match &form.model {
+    let typed = session.choices.form.with_untracked(|form| match &form.model {
         ModelChoice::Hub(typed) => typed.clone(),
         _ => String::new(),
     });
@@ -25,7 +25,7 @@ pub(super) fn HubId(session: Session) -> impl IntoView {
         if let Some(input) = input.get_untracked() {
             session.choose_hub(input.value().trim());
             // The address of a page has become a name.
-            if let ModelChoice::Hub(name) = session.form.with_untracked(|form| form.model.clone()) {
+            if let ModelChoice::Hub(name) = session.choices.form.with_untracked(|form| form.model.clone()) {
                 input.set_value(&name);
             }
         }
@@ -50,10 +50,10 @@ pub(super) fn HubId(session: Session) -> impl IntoView {
 
 /// The preview of the hub model.
 #[component]
-pub(super) fn Ahead(session: Session) -> impl IntoView {
-    let host = Memo::new(move |_| session.form.with(|form| form.endpoint().ok().filter(|endpoint| !endpoint.is_hub())));
+pub(super) fn Ahead(choices: Choices) -> impl IntoView {
+    let host = Memo::new(move |_| choices.form.with(|form| form.endpoint().ok().filter(|endpoint| !endpoint.is_hub())));
     let state = move || {
-        session.preview.with(|preview| match &preview.preflight {
+        choices.preview.with(|preview| match &preview.preflight {
             Some(Ok(found)) if !found.can_start() => "refused",
             Some(Ok(_)) => "known",
             Some(Err(_)) => "failed",
@@ -62,7 +62,7 @@ pub(super) fn Ahead(session: Session) -> impl IntoView {
         })
     };
     let lines = move || {
-        let lines = session.preview.with(|preview| match &preview.preflight {
+        let lines = choices.preview.with(|preview| match &preview.preflight {
             Some(Ok(found)) => preview::preflight(found, preview.rate),
             Some(Err(error)) => vec![preview::Sentence { text: on_page(&error.sentence()), is_fatal: true }],
             None if preview.is_busy => vec![preview::Sentence { text: looking(host.get()), is_fatal: false }],
@@ -72,7 +72,7 @@ pub(super) fn Ahead(session: Session) -> impl IntoView {
         lines.into_iter().map(line).collect_view()
     };
     let pinned = move || {
-        let pinned = session.preview.with(|preview| match &preview.preflight {
+        let pinned = choices.preview.with(|preview| match &preview.preflight {
             Some(Ok(found)) => preview::pinned(found),
             _ => None,
         });
@@ -102,14 +102,14 @@ fn looking(host: Option<straightedge_api::hub::id::Endpoint>) -> String {
 #[component]
 pub(crate) fn Downloads(session: Session) -> impl IntoView {
     let summary = Memo::new(move |_| {
-        session.storage.with(|shelf| shelf.as_ref().map_or_else(|| t().storage_unknown.into(), preview::storage))
+        session.engine.storage.with(|shelf| shelf.as_ref().map_or_else(|| t().storage_unknown.into(), preview::storage))
     });
-    let mirror = move || session.form.with(|form| form.mirror.clone());
-    let set_mirror = move |event| session.form.update(|form| form.mirror = event_target_value(&event));
+    let mirror = move || session.choices.form.with(|form| form.mirror.clone());
+    let set_mirror = move |event| session.choices.form.update(|form| form.mirror = event_target_value(&event));
     let stored = Memo::new(move |_| {
-        session.storage.with(|shelf| shelf.as_ref().map(|shelf| shelf.stored.clone()).unwrap_or_default())
+        session.engine.storage.with(|shelf| shelf.as_ref().map(|shelf| shelf.stored.clone()).unwrap_or_default())
     });
-    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
+    let is_running = Memo::new(move |_| session.results.run.with(Run::is_running));
     let row = move |stored: StoredItem| {
         let (name, shown) = (stored.name.clone(), shortened(&stored.name));
         let delete = move |_| session.request_storage(Deletion::One { name: name.clone() });

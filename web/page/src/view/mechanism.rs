@@ -13,7 +13,7 @@ use crate::session::Session;
 /// The drawing for the block that the view of one block shows.
 #[component]
 pub(crate) fn Mechanism(session: Session) -> impl IntoView {
-    let row = session.row;
+    let row = session.display.row;
     let parts = Memo::new(move |_| with_block(session, |report, block| mechanism(report, block, row.get())).flatten());
     let text = Memo::new(move |_| with_block(session, |_, block| sentence(block, row.get())).flatten());
     let count = Memo::new(move |_| with_block(session, |_, block| rows(block)).unwrap_or(0));
@@ -38,7 +38,7 @@ pub(crate) fn Mechanism(session: Session) -> impl IntoView {
             <figure class="mechanism" data-testid="mechanism">
                 <div
                     class="drawn" role="img" aria-label=d().mechanism_label data-testid="mechanism-drawing"
-                    on:click=move |_| session.point_at_row()
+                    on:click=move |_| session.display.point_at_row()
                 >
                     {drawings}
                 </div>
@@ -56,7 +56,7 @@ pub(crate) fn Mechanism(session: Session) -> impl IntoView {
                         </button>
                         <button
                             type="button" class="chip" data-testid="mechanism-scatter"
-                            on:click=move |_| session.point_at_row()
+                            on:click=move |_| session.display.point_at_row()
                         >
                             {d().mechanism_scatter}
                         </button>
@@ -69,8 +69,8 @@ pub(crate) fn Mechanism(session: Session) -> impl IntoView {
 }
 
 fn with_block<T>(session: Session, read: impl FnOnce(&Report, &BlockReport) -> T) -> Option<T> {
-    let chosen = session.block.get();
-    session.run.with(|run| {
+    let chosen = session.display.block.get();
+    session.results.run.with(|run| {
         let report = run.report()?;
         let number = shown_block(View::Block, report, chosen)?;
         report.blocks.iter().find(|block| block.block == number).map(|block| read(report, block))

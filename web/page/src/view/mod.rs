@@ -1,4 +1,4 @@
-//! The views: each reads signals of the [`crate::session::Session`] and calls its actions.
+//! The views: each reads signals of the [`crate::session::Session`], or of one part of it, and calls its actions.
 //!
 //! `board.rs` is the result and leads to the views; `chart.rs` and `figure.rs` draw for all of them, and `typeset.rs`
 //! typesets texts.

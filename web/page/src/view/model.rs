@@ -8,7 +8,7 @@ use straightedge_web::text::{fill, t};
 
 use super::hub::{Ahead, HubId};
 use crate::picked::{Picked, from_list};
-use crate::session::Session;
+use crate::session::{Choices, Session};
 
 /// Option values that no bundled model has: a folder name cannot contain a colon.
 const OWN: &str = ":own";
@@ -21,22 +21,22 @@ const HUB: &str = ":hub:";
 #[component]
 pub(crate) fn ModelChoice(session: Session) -> impl IntoView {
     let choose = move |event| match event_target_value(&event).as_str() {
-        OWN => session.choose_local(),
-        ROWS => session.choose_rows(),
+        OWN => session.choose_own(Choice::Local),
+        ROWS => session.choose_own(Choice::Rows),
         OTHER => session.choose_hub(""),
         name => match name.strip_prefix(HUB) {
             Some(id) => session.choose_hub(id),
             None => session.choose_bundled(name),
         },
     };
-    let choice = Memo::new(move |_| session.form.with(|form| form.model.clone()));
+    let choice = Memo::new(move |_| session.choices.form.with(|form| form.model.clone()));
     let is_own = move || choice.with(|choice| *choice == Choice::Local);
     let is_rows = move || choice.with(|choice| *choice == Choice::Rows);
     let is_hub = move || choice.with(|choice| matches!(choice, Choice::Hub(_)));
     let is_other = move || choice.with(|choice| matches!(choice, Choice::Hub(id) if !is_published(id)));
-    let is_loaded = move || session.index.with(Option::is_some);
+    let is_loaded = move || session.choices.index.with(Option::is_some);
     let bundled = move || {
-        let options = session.index.get().unwrap_or_default().into_iter().map(|bundled| {
+        let options = session.choices.index.get().unwrap_or_default().into_iter().map(|bundled| {
             let own = Choice::Bundled(bundled.name.clone());
             let is_chosen = move || choice.with(|choice| *choice == own);
             view! { <option value=bundled.name selected=is_chosen>{bundled.title}</option> }
@@ -68,10 +68,10 @@ pub(crate) fn ModelChoice(session: Session) -> impl IntoView {
                     <FilePicker session folder=false/>
                 </div>
             </Show>
-            <Show when=move || is_other() || is_own()><Tokenizer session/></Show>
+            <Show when=move || is_other() || is_own()><Tokenizer choices=session.choices/></Show>
             <Show when=is_rows><RowsPicker session/></Show>
-            <p class="note" id="model-note" data-testid="model-note">{move || note(session)}</p>
-            <Show when=is_hub><Ahead session/></Show>
+            <p class="note" id="model-note" data-testid="model-note">{move || note(session.choices)}</p>
+            <Show when=is_hub><Ahead choices=session.choices/></Show>
         </fieldset>
     }
 }
@@ -96,11 +96,11 @@ fn FilePicker(session: Session, folder: bool) -> impl IntoView {
 
 /// The model on the hub whose tokenizer is used in place of the model's own.
 #[component]
-fn Tokenizer(session: Session) -> impl IntoView {
-    let typed = move || session.form.with(|form| form.tokenizer.clone());
+fn Tokenizer(choices: Choices) -> impl IntoView {
+    let typed = move || choices.form.with(|form| form.tokenizer.clone());
     let change = move |event| {
         let name = event_target_value(&event).trim().to_owned();
-        session.form.update(|form| form.tokenizer = name);
+        choices.form.update(|form| form.tokenizer = name);
     };
     view! {
         <label for="tokenizer">{t().tokenizer}</label>
@@ -136,9 +136,9 @@ pub(super) fn on_pick(take: impl Fn(Vec<Picked>) + 'static) -> impl Fn(leptos::e
     }
 }
 
-fn note(session: Session) -> String {
-    session.form.with(|form| match (&form.model, &form.local_model) {
-        (Choice::Bundled(name), _) => session.index.with(|index| {
+fn note(choices: Choices) -> String {
+    choices.form.with(|form| match (&form.model, &form.local_model) {
+        (Choice::Bundled(name), _) => choices.index.with(|index| {
             let bundled = index.iter().flatten().find(|bundled| bundled.name == *name);
             bundled.map(|bundled| bundled.about.clone()).unwrap_or_default()
         }),
@@ -148,7 +148,7 @@ fn note(session: Session) -> String {
             Some((name, size)) => fill(t().model_rows_chosen, &[("name", name), ("size", &bytes(*size))]),
             None => t().model_rows_hint.into(),
         },
-        (Choice::Local, _) if session.index.with(Option::is_none) => t().model_loading.into(),
+        (Choice::Local, _) if choices.index.with(Option::is_none) => t().model_loading.into(),
         (Choice::Local, None) => t().model_hint.into(),
         (Choice::Local, Some(local)) => {
             let (files, size) = (count(local.files.len() as u64), bytes(local.bytes));

@@ -5,7 +5,7 @@ use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::{warnings, words};
 use straightedge_web::text::t;
 
-use crate::session::Session;
+use crate::session::{Results, Session};
 
 /// More warnings than this are folded.
 const MANY: usize = 3;
@@ -15,13 +15,13 @@ const MANY: usize = 3;
 pub(crate) fn Failure(session: Session) -> impl IntoView {
     let errors = Memo::new(move |_| {
         let of_run = || {
-            session.run.with(|run| match run.phase() {
+            session.results.run.with(|run| match run.phase() {
                 Phase::Failed(error) => Some(error.clone()),
                 _ => None,
             })
         };
-        let refused = session.refused.get();
-        let all = refused.into_iter().chain(session.complaint.get().or_else(of_run));
+        let refused = session.choices.refused.get();
+        let all = refused.into_iter().chain(session.choices.complaint.get().or_else(of_run));
         all.map(|error| words::on_page(&error.sentence())).collect::<Vec<_>>()
     });
     let lines = move || errors.get().iter().map(|text| view! { <p>{stressed(text)}</p> }).collect_view();
@@ -36,8 +36,8 @@ pub(crate) fn Failure(session: Session) -> impl IntoView {
 
 /// The warnings of the report, folded if there are many.
 #[component]
-pub(crate) fn Warnings(session: Session) -> impl IntoView {
-    let warnings = Memo::new(move |_| session.run.with(|run| warnings::sentences(run.warnings())));
+pub(crate) fn Warnings(results: Results) -> impl IntoView {
+    let warnings = Memo::new(move |_| results.run.with(|run| warnings::sentences(run.warnings())));
     let count = Memo::new(move |_| warnings.with(Vec::len));
     let items = move || {
         let lines = warnings.get().into_iter().map(|text| view! { <li>{stressed(&text)}</li> });

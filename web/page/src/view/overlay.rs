@@ -7,7 +7,7 @@ use straightedge_web::text::{fill, t};
 
 use super::model::on_pick;
 use super::typeset::{typeset, typeset_owned};
-use crate::session::{Session, has_profile};
+use crate::session::Session;
 
 /// Option values: positions of kept measurements, and corpora with this prefix, which no position has.
 const PUBLISHED: &str = "published:";
@@ -15,10 +15,10 @@ const PUBLISHED: &str = "published:";
 /// The two choices, and the agreement of the two profiles.
 #[component]
 pub(crate) fn OverlayChoice(session: Session) -> impl IntoView {
-    let is_there = Memo::new(move |_| session.run.with(|run| !run.is_untouched() && has_profile(run)));
+    let is_there = Memo::new(move |_| session.results.run.with(|run| !run.is_untouched() && !run.blocks().is_empty()));
     let change = move |event| {
         let value = event_target_value(&event);
-        session.lay_over(match value.strip_prefix(PUBLISHED) {
+        session.compared.lay_over(match value.strip_prefix(PUBLISHED) {
             Some(corpus) => Some(Choice::Published(corpus.into())),
             None => value.parse().ok().map(Choice::Kept),
         });
@@ -30,7 +30,7 @@ pub(crate) fn OverlayChoice(session: Session) -> impl IntoView {
                 <label class="pick">
                     {t().overlay}
                     <select data-testid="overlay-select" on:change=change>
-                        <option value="" selected=move || session.overlay.with(Option::is_none)>{t().overlay_none}</option>
+                        <option value="" selected=move || session.compared.overlay.with(Option::is_none)>{t().overlay_none}</option>
                         <Options session/>
                     </select>
                 </label>
@@ -43,9 +43,9 @@ pub(crate) fn OverlayChoice(session: Session) -> impl IntoView {
 #[component]
 fn MetricChoice(session: Session) -> impl IntoView {
     let button = move |metric: Metric| {
-        let is_on = move || (session.metric.get() == metric).to_string();
+        let is_on = move || (session.compared.metric.get() == metric).to_string();
         view! {
-            <button type="button" aria-pressed=is_on on:click=move |_| session.metric.set(metric)>{typeset(engine::label(metric.field()))}</button>
+            <button type="button" aria-pressed=is_on on:click=move |_| session.compared.metric.set(metric)>{typeset(engine::label(metric.field()))}</button>
         }
     };
     view! {
@@ -57,7 +57,7 @@ fn MetricChoice(session: Session) -> impl IntoView {
 
 #[component]
 fn Options(session: Session) -> impl IntoView {
-    let chosen = move |choice: Choice| session.overlay.with(|overlay| *overlay == Some(choice.clone()));
+    let chosen = move |choice: Choice| session.compared.overlay.with(|overlay| *overlay == Some(choice.clone()));
     let published = move || {
         let corpora = session.published_corpora().into_iter().map(|corpus| {
             let name = fill(t().overlay_published, &[("corpus", &corpus)]);
@@ -67,7 +67,7 @@ fn Options(session: Session) -> impl IntoView {
         corpora.collect_view()
     };
     let kept = move || {
-        let kept = session.kept.get().into_iter().enumerate();
+        let kept = session.compared.kept.get().into_iter().enumerate();
         let option = kept.map(|(at, kept)| {
             view! { <option value=at selected=move || chosen(Choice::Kept(at))>{kept.name}</option> }
         });
@@ -93,8 +93,9 @@ pub(crate) fn OpenReport(session: Session) -> impl IntoView {
 pub(crate) fn OverlayNote(session: Session) -> impl IntoView {
     let comparison_text = Memo::new(move |_| {
         let overlay = session.overlay_shown()?;
-        let metric = session.metric.get();
-        let ours = session.run.with(|run| run.report().map(|report| metric.by_block(report)).unwrap_or_default());
+        let metric = session.compared.metric.get();
+        let ours =
+            session.results.run.with(|run| run.report().map(|report| metric.by_block(report)).unwrap_or_default());
         Some((agreement(&ours, &overlay.values), overlay.note))
     });
     view! {

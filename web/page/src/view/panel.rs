@@ -15,14 +15,14 @@ use straightedge_web::text::{fill, t};
 
 use super::figure::FigureView;
 use super::terms::explained;
-use crate::session::Session;
+use crate::session::{Results, Session};
 
 /// Any view but the profile.
 #[component]
 pub(crate) fn Panel(session: Session, view: View) -> impl IntoView {
     let found = Memo::new(move |_| {
-        let block = session.block.get();
-        session.run.with(|run| run.report().map(|report| figures(view, report, block)).unwrap_or_default())
+        let block = session.display.block.get();
+        session.results.run.with(|run| run.report().map(|report| figures(view, report, block)).unwrap_or_default())
     });
     let count = Memo::new(move |_| found.with(Vec::len));
     let figure = move |at: usize| {
@@ -45,7 +45,7 @@ const PAIR: usize = 9;
 /// Two replacements, to be chosen, and by how much their losses differ in every block.
 #[component]
 fn Pair(session: Session) -> impl IntoView {
-    let names = Memo::new(move |_| session.run.with(|run| run.report().map(replacements).unwrap_or_default()));
+    let names = Memo::new(move |_| session.results.run.with(|run| run.report().map(replacements).unwrap_or_default()));
     let chosen = RwSignal::new([None::<String>, None]);
     // Until two are chosen, the first two that the report has.
     let shown = Memo::new(move |_| {
@@ -55,7 +55,7 @@ fn Pair(session: Session) -> impl IntoView {
     });
     let figure = Memo::new(move |_| {
         let [first, second] = shown.get()?;
-        session.run.with(|run| pair(run.report()?, [&first, &second]))
+        session.results.run.with(|run| pair(run.report()?, [&first, &second]))
     });
     let drawn = Memo::new(move |_| figure.get().unwrap_or_default());
     let choice = move |at: usize, label: &'static str| {
@@ -83,17 +83,17 @@ fn Pair(session: Session) -> impl IntoView {
 /// The block shown, in views of one block.
 #[component]
 fn BlockChoice(session: Session, view: View) -> impl IntoView {
+    let results = session.results;
     let shown = Memo::new(move |_| {
-        let chosen = session.block.get();
-        session.run.with(|run| shown_block(view, run.report()?, chosen))
+        let chosen = session.display.block.get();
+        results.run.with(|run| shown_block(view, run.report()?, chosen))
     });
-    let blocks = Memo::new(move |_| session.run.with(|run| run.blocks().iter().map(|block| block.block).collect()));
+    let blocks = Memo::new(move |_| results.measured_blocks());
     let options = move || {
-        let blocks: Vec<usize> = blocks.get();
         let option = |block: usize| {
             view! { <option value=block selected=move || shown.get() == Some(block)>{block}</option> }
         };
-        blocks.into_iter().map(option).collect_view()
+        blocks.get().into_iter().map(option).collect_view()
     };
     view! {
         <Show when=move || shown.get().is_some()>
@@ -101,7 +101,7 @@ fn BlockChoice(session: Session, view: View) -> impl IntoView {
                 {t().block_choice}
                 <select
                     data-testid="block-select"
-                    on:change=move |event| session.choose_block(event_target_value(&event).parse().ok())
+                    on:change=move |event| session.display.choose_block(event_target_value(&event).parse().ok())
                 >
                     {options}
                 </select>
@@ -113,17 +113,17 @@ fn BlockChoice(session: Session, view: View) -> impl IntoView {
 /// The model whose rows the controls feed through this one's networks.
 #[component]
 fn Feed(session: Session) -> impl IntoView {
-    let typed = move || session.form.with(|form| form.feed.clone());
+    let typed = move || session.choices.form.with(|form| form.feed.clone());
     let change = move |event| {
         let name = event_target_value(&event).trim().to_owned();
-        session.form.update(|form| form.feed = name);
+        session.choices.form.update(|form| form.feed = name);
     };
-    let can_order = Memo::new(move |_| session.can_extend.get() || session.can_order_more());
+    let can_order = Memo::new(move |_| session.results.can_extend.get() || session.can_order_more());
     let known = move || {
-        let index = session.index.get().unwrap_or_default();
+        let index = session.choices.index.get().unwrap_or_default();
         let bundled = index.into_iter().map(|bundled| (bundled.name, bundled.title));
         let on_hub = PUBLISHED.map(|(id, title)| (id.into(), title.into()));
-        let others = bundled.chain(on_hub).filter(|(name, _)| session.model_name().as_ref() != Some(name));
+        let others = bundled.chain(on_hub).filter(|(name, _)| session.choices.model_name().as_ref() != Some(name));
         others.map(|(name, title)| view! { <option value=name>{title}</option> }).collect_view()
     };
     view! {
@@ -143,7 +143,7 @@ fn Feed(session: Session) -> impl IntoView {
 /// several is told once.
 #[component]
 fn Missing(session: Session, view: View) -> impl IntoView {
-    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
+    let is_running = Memo::new(move |_| session.results.run.with(Run::is_running));
     let missing = Memo::new(move |_| {
         let mut missing: Vec<(Measure, Option<String>)> = Vec::new();
         let measures = view.measures().iter().filter(|measure| !is_running.get() && is_missing(session, **measure));
@@ -163,20 +163,21 @@ fn Missing(session: Session, view: View) -> impl IntoView {
 }
 
 fn is_missing(session: Session, measure: Measure) -> bool {
-    let is_complete = session.run.with(|run| run.report().is_some_and(|report| is_complete(measure, report)));
+    let is_complete = session.results.run.with(|run| run.report().is_some_and(|report| is_complete(measure, report)));
     !is_complete || measure == Measure::Controls && session.is_fed_anew()
 }
 
 /// Why a measure cannot be added to the measurement shown.
 fn unavailable(session: Session, measure: Measure) -> Option<String> {
-    let refusal = session.run.with(|run| refusal(measure, run.report()?));
+    let results = session.results;
+    let refusal = results.run.with(|run| refusal(measure, run.report()?));
     let refused = refusal.map(|refusal| refused(measure, refusal));
-    refused.or_else(|| (!session.can_extend.get() && !session.can_order_more()).then(|| unextended(session).into()))
+    refused.or_else(|| (!results.can_extend.get() && !session.can_order_more()).then(|| unextended(results).into()))
 }
 
 /// Why the report shown cannot be extended.
-fn unextended(session: Session) -> &'static str {
-    session.run.with(|run| match run.report() {
+fn unextended(results: Results) -> &'static str {
+    results.run.with(|run| match run.report() {
         Some(_) if run.is_opened() => t().measure_opened,
         Some(_) => t().measure_recorded,
         None => r().nothing_to_add_to,
@@ -187,38 +188,38 @@ fn unextended(session: Session) -> &'static str {
 /// nothing was measured here yet, the button starts a measurement that includes it.
 #[component]
 pub(super) fn Offer(session: Session, view: View, measure: Measure) -> impl IntoView {
+    let results = session.results;
     let scope = RwSignal::new(None::<usize>);
     let is_by_block = view.is_by_block() && measure != Measure::RankSwap;
-    let can_scope = Memo::new(move |_| is_by_block && session.can_extend.get());
-    let label = move || match (session.can_extend.get(), measure) {
+    let can_scope = Memo::new(move |_| is_by_block && results.can_extend.get());
+    let label = move || match (results.can_extend.get(), measure) {
         (true, _) => fill(g().add, &[("measure", name(measure))]),
         (false, Measure::Fit) => t().measure.into(),
         (false, _) => fill(g().with, &[("measure", name(measure))]),
     };
     let cost = Memo::new(move |_| {
-        let is_here = session.can_extend.get();
-        let seconds = session.run.with(|run| cost::seconds(measure, run.report()?, scope.get()));
+        let is_here = results.can_extend.get();
+        let seconds = results.run.with(|run| cost::seconds(measure, run.report()?, scope.get()));
         match seconds.map(duration) {
             Some(time) => fill(if is_here { g().cost_add } else { g().cost_with }, &[("time", &time)]),
             None => g().cost_unknown.into(),
         }
     });
-    let blocks = Memo::new(move |_| session.run.with(|run| run.blocks().iter().map(|block| block.block).collect()));
+    let blocks = Memo::new(move |_| results.measured_blocks());
     let options = move || {
-        let blocks: Vec<usize> = blocks.get();
         let option = |block: usize| {
             let name = fill(t().block_n, &[("block", &block.to_string())]);
             view! { <option value=block>{name}</option> }
         };
-        blocks.into_iter().map(option).collect_view()
+        blocks.get().into_iter().map(option).collect_view()
     };
     let start = move |_| {
-        if !session.can_extend.get_untracked() {
+        if !results.can_extend.get_untracked() {
             return session.measure_with(measure);
         }
         session.extend(measure, scope.get_untracked());
         if let Some(block) = scope.get_untracked() {
-            session.block.set(Some(block));
+            session.display.block.set(Some(block));
         }
     };
     view! {

@@ -8,38 +8,39 @@ use straightedge_web::state::{views, words};
 use straightedge_web::text::t;
 
 use super::text::offered_evals;
-use crate::session::Session;
+use crate::session::{Choices, Session};
 
 /// Rows, windows, folds and backend.
 #[component]
 pub(crate) fn ProtocolChoice(session: Session) -> impl IntoView {
-    let summary = move || session.form.with(words::protocol);
+    let choices = session.choices;
+    let summary = move || choices.form.with(words::protocol);
     view! {
         <details class="fold" data-testid="protocol">
             <summary><span class="title">{t().protocol}</span><span class="note">{summary}</span></summary>
             <div class="fields">
-                <Number session id="rows" name=t().rows meaning=t().rows_meaning field=|form| &mut form.rows/>
-                <Number session id="seq-len" name=t().seq_len meaning=t().seq_len_meaning field=|form| &mut form.seq_len/>
-                <Number session id="folds" name=t().folds meaning=t().folds_meaning field=|form| &mut form.folds/>
+                <Number choices id="rows" name=t().rows meaning=t().rows_meaning field=|form| &mut form.rows/>
+                <Number choices id="seq-len" name=t().seq_len meaning=t().seq_len_meaning field=|form| &mut form.seq_len/>
+                <Number choices id="folds" name=t().folds meaning=t().folds_meaning field=|form| &mut form.folds/>
                 <Number
-                    session id="skip-positions" name=t().skip_positions meaning=t().skip_positions_meaning
+                    choices id="skip-positions" name=t().skip_positions meaning=t().skip_positions_meaning
                     field=|form| &mut form.skip_positions
                 />
                 <Switch
-                    session id="interleaved-folds" name=t().interleaved_folds meaning=t().interleaved_folds_meaning
+                    choices id="interleaved-folds" name=t().interleaved_folds meaning=t().interleaved_folds_meaning
                     field=|form| &mut form.interleaved_folds
                 />
-                <Switch session id="bos" name=t().bos meaning=t().bos_meaning field=|form| &mut form.bos/>
+                <Switch choices id="bos" name=t().bos meaning=t().bos_meaning field=|form| &mut form.bos/>
                 <Number
-                    session id="piece-chars" name=t().piece_chars meaning=t().piece_chars_meaning
+                    choices id="piece-chars" name=t().piece_chars meaning=t().piece_chars_meaning
                     field=|form| &mut form.piece_chars
                 />
-                <Evaluated session/>
+                <Evaluated choices/>
                 <PaperProtocol session id="of-survey" name=t().of_survey meaning=t().of_survey_meaning fill_in=survey/>
                 <PaperProtocol session id="of-notebook" name=t().of_notebook meaning=t().of_notebook_meaning fill_in=notebook/>
-                <Measures session/>
-                <Gram session/>
-                <Backend session/>
+                <Measures choices/>
+                <Gram choices/>
+                <Backend choices/>
             </div>
         </details>
     }
@@ -48,14 +49,14 @@ pub(crate) fn ProtocolChoice(session: Session) -> impl IntoView {
 /// A whole number, kept as typed.
 #[component]
 fn Number(
-    session: Session,
+    choices: Choices,
     id: &'static str,
     name: &'static str,
     meaning: &'static str,
     field: fn(&mut Form) -> &mut String,
 ) -> impl IntoView {
-    let value = move || session.form.with(|form| field(&mut form.clone()).clone());
-    let change = move |event| session.form.update(|form| *field(form) = event_target_value(&event));
+    let value = move || choices.form.with(|form| field(&mut form.clone()).clone());
+    let change = move |event| choices.form.update(|form| *field(form) = event_target_value(&event));
     let note = format!("{id}-note");
     view! {
         <label for=id>{name}</label>
@@ -69,14 +70,14 @@ fn Number(
 
 /// The text that perplexity is measured on.
 #[component]
-fn Evaluated(session: Session) -> impl IntoView {
-    let chosen = Memo::new(move |_| session.form.with(|form| form.eval.clone()));
+fn Evaluated(choices: Choices) -> impl IntoView {
+    let chosen = Memo::new(move |_| choices.form.with(|form| form.eval.clone()));
     let offered: Vec<(TextChoice, String)> = offered_evals();
     let values = offered.clone();
     let change = move |event| {
         let at: Option<usize> = event_target_value(&event).parse().ok();
         let choice = at.and_then(|at| values.get(at)).map(|(choice, _)| choice.clone());
-        session.form.update(|form| form.eval = choice);
+        choices.form.update(|form| form.eval = choice);
     };
     let option = |(at, (choice, title)): (usize, (TextChoice, String))| {
         let is_chosen = move || chosen.with(|chosen| chosen.as_ref() == Some(&choice));
@@ -94,13 +95,13 @@ fn Evaluated(session: Session) -> impl IntoView {
 
 /// Fills in the protocol of the first paper's survey, and shows R² as it has it.
 fn survey(session: Session) {
-    session.form.update(Form::choose_survey);
-    session.metric.set(Metric::Scalar);
+    session.choices.form.update(Form::choose_survey);
+    session.compared.metric.set(Metric::Scalar);
 }
 
 /// Fills in the windows of the second paper's notebook, and asks for the measure that it took.
 fn notebook(session: Session) {
-    session.form.update(|form| {
+    session.choices.form.update(|form| {
         let gram = form.gram;
         form.set_protocol(&Protocol { gram, ..Protocol::of_notebook() });
         form.measures.insert(Measure::Layers);
@@ -126,14 +127,14 @@ fn PaperProtocol(
 /// A choice between yes and no.
 #[component]
 fn Switch(
-    session: Session,
+    choices: Choices,
     id: &'static str,
     name: &'static str,
     meaning: &'static str,
     field: fn(&mut Form) -> &mut bool,
 ) -> impl IntoView {
-    let is_on = move || session.form.with(|form| *field(&mut form.clone()));
-    let change = move |event| session.form.update(|form| *field(form) = event_target_checked(&event));
+    let is_on = move || choices.form.with(|form| *field(&mut form.clone()));
+    let change = move |event| choices.form.update(|form| *field(form) = event_target_checked(&event));
     let note = format!("{id}-note");
     view! {
         <label>
@@ -148,11 +149,11 @@ fn Switch(
 
 /// Measures beyond the fit; views can add missing ones later.
 #[component]
-fn Measures(session: Session) -> impl IntoView {
+fn Measures(choices: Choices) -> impl IntoView {
     let choice = |measure: Measure| {
         let change = move |event| {
             let is_checked = event_target_checked(&event);
-            session.form.update(|form| {
+            choices.form.update(|form| {
                 if is_checked {
                     form.measures.insert(measure)
                 } else {
@@ -160,7 +161,7 @@ fn Measures(session: Session) -> impl IntoView {
                 };
             });
         };
-        let is_checked = move || session.form.with(|form| form.measures.contains(&measure));
+        let is_checked = move || choices.form.with(|form| form.measures.contains(&measure));
         let note = format!("measures-{measure}-note");
         view! {
             <label>
@@ -183,12 +184,12 @@ fn Measures(session: Session) -> impl IntoView {
 }
 
 #[component]
-fn Gram(session: Session) -> impl IntoView {
+fn Gram(choices: Choices) -> impl IntoView {
     let change = move |event| {
         let chosen = event_target_value(&event).parse().unwrap_or_default();
-        session.form.update(|form| form.gram = chosen);
+        choices.form.update(|form| form.gram = chosen);
     };
-    let is = move |mode: GramMode| session.form.with(|form| form.gram == mode);
+    let is = move |mode: GramMode| choices.form.with(|form| form.gram == mode);
     view! {
         <label for="gram">{t().gram}</label>
         <select id="gram" data-testid="gram" on:change=change>
@@ -199,12 +200,12 @@ fn Gram(session: Session) -> impl IntoView {
 }
 
 #[component]
-fn Backend(session: Session) -> impl IntoView {
+fn Backend(choices: Choices) -> impl IntoView {
     let change = move |event| {
         let chosen = event_target_value(&event).parse().unwrap_or_default();
-        session.form.update(|form| form.backend = chosen);
+        choices.form.update(|form| form.backend = chosen);
     };
-    let is = move |backend: BackendChoice| session.form.with(|form| form.backend == backend);
+    let is = move |backend: BackendChoice| choices.form.with(|form| form.backend == backend);
     view! {
         <label for="backend">{t().backend}</label>
         <select id="backend" data-testid="backend" on:change=change>

@@ -12,7 +12,7 @@ use wasm_bindgen_futures::JsFuture;
 use web_sys::{Element, Event};
 
 use crate::permalink::site;
-use crate::session::Session;
+use crate::session::{Session, now};
 
 /// Copies the link that holds the result.
 #[component]
@@ -30,8 +30,8 @@ pub(crate) fn CopyLink(session: Session) -> impl IntoView {
 #[component]
 pub(crate) fn Share(session: Session) -> impl IntoView {
     let is_there = Memo::new(move |_| {
-        let is_plain = session.frame.with(|frame| !frame.is_embedded && frame.hidden.is_empty());
-        is_plain && session.run.with(|run| !run.is_running() && !run.blocks().is_empty())
+        let is_plain = session.display.frame.with(|frame| !frame.is_embedded && frame.hidden.is_empty());
+        is_plain && session.results.run.with(|run| !run.is_running() && !run.blocks().is_empty())
     });
     // Links and citation are written only while the fold is open.
     let is_open = RwSignal::new(false);
@@ -65,7 +65,7 @@ fn Ways(session: Session) -> impl IntoView {
     });
     let cite = Memo::new(move |_| {
         let link = target.get();
-        session.run.with(|run| run.report().map(|report| bibtex(report, &site(), &link, &session.now())))
+        session.results.run.with(|run| run.report().map(|report| bibtex(report, &site(), &link, &now())))
     });
     let cite = Memo::new(move |_| cite.get().unwrap_or_default());
     view! {

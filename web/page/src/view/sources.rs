@@ -12,8 +12,9 @@ use crate::session::Session;
 /// The choice, until something is measured.
 #[component]
 pub(crate) fn Sources(session: Session) -> impl IntoView {
-    let is_untouched =
-        Memo::new(move |_| session.run.with(Run::is_untouched) && session.frame.with(|frame| !frame.is_embedded));
+    let is_untouched = Memo::new(move |_| {
+        session.results.run.with(Run::is_untouched) && session.display.frame.with(|frame| !frame.is_embedded)
+    });
     view! {
         <Show when=move || is_untouched.get()>
             <div class="known-bar"><div class="known" role="group" aria-label=t().known data-testid="known">
@@ -31,14 +32,9 @@ pub(crate) fn Sources(session: Session) -> impl IntoView {
 /// The recording of the chosen model, or of the first model.
 #[component]
 fn Recorded(session: Session) -> impl IntoView {
-    let model = Memo::new(move |_| session.recorded_model().unwrap_or_else(|| FIRST.into()));
-    let name = move || {
-        session.index.with(|index| {
-            let bundled = index.iter().flatten().find(|bundled| model.with(|model| bundled.name == *model));
-            bundled.map_or_else(|| model.get(), |bundled| bundled.title.clone())
-        })
-    };
-    let is_on = move || session.run.with(|run| run.report().is_some()).to_string();
+    let model = Memo::new(move |_| session.choices.recorded_model().unwrap_or_else(|| FIRST.into()));
+    let name = move || model.with(|model| session.choices.title_of(model));
+    let is_on = move || session.results.run.with(|run| run.report().is_some()).to_string();
     view! {
         <button
             type="button" aria-pressed=is_on data-testid="known-recorded"
@@ -51,7 +47,7 @@ fn Recorded(session: Session) -> impl IntoView {
 
 #[component]
 fn Published(session: Session, id: &'static str, name: &'static str) -> impl IntoView {
-    let is_on = move || session.introduced.with(|introduced| introduced.as_deref() == Some(id)).to_string();
+    let is_on = move || session.results.introduced.with(|introduced| introduced.as_deref() == Some(id)).to_string();
     view! {
         <button
             type="button" aria-pressed=is_on data-testid=format!("known-{id}")

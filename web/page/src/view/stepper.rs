@@ -6,29 +6,29 @@ use leptos::prelude::*;
 use straightedge_web::comparison::sources::{Sources, full_name};
 use straightedge_web::text::t;
 
-use crate::session::Session;
+use crate::session::Compared;
 
 /// How long each one stays in front while playing.
 const STAY: Duration = Duration::from_millis(1100);
 
 /// Slider and button, shown from the third measurement on, when lines begin to hide each other.
 #[component]
-pub(crate) fn Stepper(session: Session, known: Memo<Sources>) -> impl IntoView {
-    let count = Memo::new(move |_| session.comparison.with(|comparison| comparison.shown().len()));
-    let front = Memo::new(move |_| session.comparison.with(|comparison| comparison.front()));
+pub(crate) fn Stepper(compared: Compared, known: Memo<Sources>) -> impl IntoView {
+    let count = Memo::new(move |_| compared.chart.with(|comparison| comparison.shown().len()));
+    let front = Memo::new(move |_| compared.chart.with(|comparison| comparison.front()));
     let name = Memo::new(move |_| {
-        let line = known.with(|known| session.comparison.with(|comparison| known.lines(comparison)));
+        let line = known.with(|known| compared.chart.with(|comparison| known.lines(comparison)));
         let line = line.into_iter().find(|line| front.get().is_some() && !line.is_behind);
         line.map_or(t().compare_front_none.into(), |line| full_name(&line.name, line.source))
     });
     let slide = move |event| {
         let at: Option<usize> = event_target_value(&event).parse().ok();
-        session.comparison.update(|comparison| comparison.bring_to_front(at.and_then(|at| at.checked_sub(1))));
+        compared.chart.update(|comparison| comparison.bring_to_front(at.and_then(|at| at.checked_sub(1))));
     };
     view! {
         <Show when=move || { count.get() > 2 }>
             <div class="stepper">
-                <Show when=|| !is_motion_unwanted()><Play session/></Show>
+                <Show when=|| !is_motion_unwanted()><Play compared/></Show>
                 <label>
                     {t().compare_front}
                     <input
@@ -44,7 +44,7 @@ pub(crate) fn Stepper(session: Session, known: Memo<Sources>) -> impl IntoView {
 
 /// Cycles through all of them until stopped.
 #[component]
-fn Play(session: Session) -> impl IntoView {
+fn Play(compared: Compared) -> impl IntoView {
     let ticking = RwSignal::new(None::<IntervalHandle>);
     let stop = move || {
         if let Some(handle) = ticking.try_update(Option::take).flatten() {
@@ -52,7 +52,7 @@ fn Play(session: Session) -> impl IntoView {
         }
     };
     let start = move || {
-        let advance = move || session.comparison.update(|comparison| comparison.advance());
+        let advance = move || compared.chart.update(|comparison| comparison.advance());
         advance();
         ticking.set(set_interval_with_handle(advance, STAY).ok());
     };

@@ -11,7 +11,7 @@ use straightedge_web::text::format::rounded;
 use straightedge_web::text::t;
 
 use super::terms::Term;
-use crate::session::Session;
+use crate::session::{Results, Session};
 
 /// One row, ready to show.
 #[derive(Clone, PartialEq)]
@@ -25,8 +25,8 @@ struct Row {
 /// The numbers of all blocks.
 #[component]
 pub(crate) fn Table(session: Session) -> impl IntoView {
-    let rows = Memo::new(move |_| rows(session));
-    let has_expected = Memo::new(move |_| session.run.with(|run| run.expected().is_some()));
+    let rows = Memo::new(move |_| rows(session.results));
+    let has_expected = Memo::new(move |_| session.results.run.with(|run| run.expected().is_some()));
     let body = move || rows.get().into_iter().map(|row| view! { <TableRow session row/> }).collect_view();
     view! {
         <Show when=move || rows.with(|rows| !rows.is_empty())>
@@ -60,7 +60,7 @@ fn Headings(session: Session, has_expected: bool) -> impl IntoView {
 #[component]
 fn TableRow(session: Session, row: Row) -> impl IntoView {
     let Row { block, cells, expected } = row;
-    let in_focus = move || session.focus.get() == Some(block);
+    let in_focus = move || session.display.focus.get() == Some(block);
     let mut cells = cells.into_iter().zip(Field::table()).map(|(cell, field)| {
         view! { <td data-column=field.name() title=cell.full>{cell.shown}</td> }
     });
@@ -68,8 +68,8 @@ fn TableRow(session: Session, row: Row) -> impl IntoView {
     view! {
         <tr
             data-testid=format!("row-{block}") class:focus=in_focus
-            on:pointerenter=move |_| session.focus.set(Some(block))
-            on:pointerleave=move |_| session.focus.set(None)
+            on:pointerenter=move |_| session.display.focus.set(Some(block))
+            on:pointerleave=move |_| session.display.focus.set(None)
             on:click=move |_| session.open_block(block)
         >
             <th scope="row">{block}</th>
@@ -94,8 +94,8 @@ fn Expected(verdict: Option<Verdict>) -> impl IntoView {
     )
 }
 
-fn rows(session: Session) -> Vec<Row> {
-    session.run.with(|run| {
+fn rows(results: Results) -> Vec<Row> {
+    results.run.with(|run| {
         let row = |block: &BlockReport| {
             let expected = run.expected().map(|expected| expected.verdict(block));
             Row { block: block.block, cells: cells(block), expected }

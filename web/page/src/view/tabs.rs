@@ -4,31 +4,32 @@ use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::groups::Group;
+use straightedge_web::state::keys::next_tab;
 use straightedge_web::state::views::View;
 use straightedge_web::text::fill;
 use straightedge_web::text::groups::t;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
-use crate::session::Session;
+use crate::session::Display;
 
 /// Both lists of tabs, which label the panel below. They are the same whatever is measured.
 #[component]
-pub(crate) fn Tabs(session: Session) -> impl IntoView {
-    let group = Memo::new(move |_| Group::of(session.view.get()));
+pub(crate) fn Tabs(display: Display) -> impl IntoView {
+    let group = Memo::new(move |_| Group::of(display.view.get()));
     // A group opens on the view that was open in it last.
     let last = StoredValue::new(Group::ALL.map(|group| group.views()[0]));
     Effect::new(move |_| {
-        let view = session.view.get();
+        let view = display.view.get();
         last.update_value(|last| last[place(Group::of(view))] = view);
     });
     let open = move |group: Group| {
-        if Group::of(session.view.get_untracked()) != group {
-            session.open_view(last.with_value(|last| last[place(group)]));
+        if Group::of(display.view.get_untracked()) != group {
+            display.open_view(last.with_value(|last| last[place(group)]));
         }
     };
     let press = move |event: KeyboardEvent| {
-        if let Some(group) = step(&event.key(), Group::of(session.view.get_untracked()), &Group::ALL) {
+        if let Some(group) = next_tab(&event.key(), Group::of(display.view.get_untracked()), &Group::ALL) {
             event.prevent_default();
             open(group);
             focus(&group_id(group));
@@ -52,32 +53,32 @@ pub(crate) fn Tabs(session: Session) -> impl IntoView {
         <div class="tabs groups" role="tablist" aria-label=t().groups on:keydown=press>
             {Group::ALL.map(tab)}
         </div>
-        <Show when=move || has_several.get()><Views session group/></Show>
+        <Show when=move || has_several.get()><Views display group/></Show>
     }
 }
 
 /// The views of the open group.
 #[component]
-fn Views(session: Session, group: Memo<Group>) -> impl IntoView {
+fn Views(display: Display, group: Memo<Group>) -> impl IntoView {
     let shown = Memo::new(move |_| {
-        let is_hidden = session.frame.with(|frame| frame.hidden.contains(&Part::Continuation));
+        let is_hidden = display.frame.with(|frame| frame.hidden.contains(&Part::Continuation));
         let is_shown = |view: &View| !(is_hidden && *view == View::Continuation);
         group.get().views().iter().copied().filter(is_shown).collect::<Vec<_>>()
     });
     let press = move |event: KeyboardEvent| {
-        if let Some(view) = step(&event.key(), session.view.get_untracked(), &shown.get_untracked()) {
+        if let Some(view) = next_tab(&event.key(), display.view.get_untracked(), &shown.get_untracked()) {
             event.prevent_default();
-            session.open_view(view);
+            display.open_view(view);
             focus(&tab_id(view));
         }
     };
     let tab = move |view: View| {
-        let is_open = move || session.view.get() == view;
+        let is_open = move || display.view.get() == view;
         view! {
             <button
                 type="button" role="tab" id=tab_id(view) data-testid=tab_id(view) aria-controls="panel"
                 aria-selected=move || is_open().to_string() tabindex=move || if is_open() { "0" } else { "-1" }
-                on:click=move |_| session.open_view(view)
+                on:click=move |_| display.open_view(view)
             >
                 {view.texts()[0]}
             </button>
@@ -116,34 +117,5 @@ fn focus(id: &str) {
     if let Some(tab) = tab {
         // Elements on the page can be focused.
         let _ = tab.focus();
-    }
-}
-
-/// The tab a key moves to within `all`.
-fn step<T: Copy + PartialEq>(key: &str, from: T, all: &[T]) -> Option<T> {
-    let at = all.iter().position(|tab| *tab == from)?;
-    let to = match key {
-        "ArrowRight" => (at + 1) % all.len(),
-        "ArrowLeft" => (at + all.len() - 1) % all.len(),
-        "Home" => 0,
-        "End" => all.len() - 1,
-        _ => return None,
-    };
-    Some(all[to])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_go_round_the_tabs_of_a_level() {
-        let explore = Group::Explore.views();
-        assert_eq!(step("ArrowRight", View::Profile, explore), Some(View::Block));
-        assert_eq!(step("ArrowLeft", View::Profile, explore), Some(View::Continuation));
-        assert_eq!(step("ArrowRight", View::Block, &explore[..2]), Some(View::Profile));
-        assert_eq!(step("End", Group::Swap, &Group::ALL), Some(Group::Compare));
-        assert_eq!(step("Enter", Group::Swap, &Group::ALL), None);
-        assert_eq!(step("Home", View::Losses, explore), None, "a view of another group");
     }
 }

@@ -35,10 +35,10 @@ pub(super) fn Term(session: Session, name: String, meaning: String) -> impl Into
         let scrolled = [window.scroll_x(), window.scroll_y()].map(Result::unwrap_or_default);
         let left = at.left().min(width - WIDTH - GAP).max(GAP) + scrolled[0];
         let top = at.bottom() + GAP + scrolled[1];
-        session.defined.set(Some(Definition { text: text.clone(), left, top }));
+        session.display.defined.set(Some(Definition { text: text.clone(), left, top }));
     };
     let show_again = show.clone();
-    let hide = move || session.defined.set(None);
+    let hide = move || session.display.defined.set(None);
     let press = move |event: KeyboardEvent| {
         if event.key() == "Escape" {
             hide();
@@ -58,7 +58,7 @@ pub(super) fn Term(session: Session, name: String, meaning: String) -> impl Into
 #[component]
 pub(crate) fn Defined(session: Session) -> impl IntoView {
     move || {
-        session.defined.get().map(|Definition { text, left, top }| {
+        session.display.defined.get().map(|Definition { text, left, top }| {
             view! {
                 // The term's own description says the same to screen readers.
                 <p

@@ -10,7 +10,7 @@ use straightedge_web::text::format::amount;
 use straightedge_web::text::{fill, t};
 
 use super::model::on_pick;
-use crate::session::Session;
+use crate::session::Choices;
 
 /// Option values in addition to the names of bundled models and generated texts.
 const PASTED: &str = ":pasted";
@@ -20,11 +20,11 @@ const HUB: &str = ":hub:";
 
 /// Choice of the text; captured rows have none.
 #[component]
-pub(crate) fn TextChoice(session: Session) -> impl IntoView {
-    let is_rows = Memo::new(move |_| session.form.with(|form| form.model == ModelChoice::Rows));
+pub(crate) fn TextChoice(choices: Choices) -> impl IntoView {
+    let is_rows = Memo::new(move |_| choices.form.with(|form| form.model == ModelChoice::Rows));
     view! {
-        <Show when=move || !is_rows.get()><Text session/></Show>
-        <CorpusSize session/>
+        <Show when=move || !is_rows.get()><Text choices/></Show>
+        <CorpusSize choices/>
     }
 }
 
@@ -42,8 +42,8 @@ pub(super) fn offered_evals() -> Vec<(Choice, String)> {
 }
 
 #[component]
-fn Text(session: Session) -> impl IntoView {
-    let choice = Memo::new(move |_| session.form.with(|form| form.text.clone()));
+fn Text(choices: Choices) -> impl IntoView {
+    let choice = Memo::new(move |_| choices.form.with(|form| form.text.clone()));
     let choose = move |event| {
         let value = event_target_value(&event);
         let text = match value.as_str() {
@@ -55,14 +55,14 @@ fn Text(session: Session) -> impl IntoView {
                 None => Choice::Bundled(name.into()),
             },
         };
-        session.complaint.set(None);
-        session.form.update(|form| form.text = text);
+        choices.complaint.set(None);
+        choices.form.update(|form| form.text = text);
     };
     let option = move |value: String, own: Choice, title: String| {
         view! { <option value=value selected=move || choice.with(|choice| *choice == own)>{title}</option> }
     };
     let bundled = move || {
-        let mut files = session.index.get().unwrap_or_default();
+        let mut files = choices.index.get().unwrap_or_default();
         files.retain(|bundled| matches!(bundled.text, DefaultText::File(_)));
         let options = files.into_iter().map(|bundled| {
             let title = fill(t().text_own, &[("title", &bundled.title)]);
@@ -96,17 +96,17 @@ fn Text(session: Session) -> impl IntoView {
                     <option value=FILE selected=is_file>{t().text_file}</option>
                 </optgroup>
             </select>
-            <Show when=is_pasted><Pasted session/></Show>
-            <Show when=is_file><TextFile session/></Show>
+            <Show when=is_pasted><Pasted choices/></Show>
+            <Show when=is_file><TextFile choices/></Show>
             <Show when=move || !note().is_empty()><p class="note">{note}</p></Show>
         </fieldset>
     }
 }
 
 #[component]
-fn Pasted(session: Session) -> impl IntoView {
-    let paste = move |event| session.form.update(|form| form.pasted = event_target_value(&event));
-    let content = session.form.with_untracked(|form| form.pasted.clone());
+fn Pasted(choices: Choices) -> impl IntoView {
+    let paste = move |event| choices.form.update(|form| form.pasted = event_target_value(&event));
+    let content = choices.form.with_untracked(|form| form.pasted.clone());
     view! {
         <textarea
             data-testid="text-input" rows="5" aria-label=t().text_paste_label placeholder=t().text_paste_label
@@ -117,10 +117,10 @@ fn Pasted(session: Session) -> impl IntoView {
 }
 
 #[component]
-fn TextFile(session: Session) -> impl IntoView {
-    let take = on_pick(move |mut picked| session.take_text(picked.swap_remove(0)));
+fn TextFile(choices: Choices) -> impl IntoView {
+    let take = on_pick(move |mut picked| choices.take_text(picked.swap_remove(0)));
     let note = move || {
-        let name = session.form.with(|form| form.local_text.clone());
+        let name = choices.form.with(|form| form.local_text.clone());
         name.map_or_else(|| t().text_hint.into(), |name| fill(t().text_chosen, &[("name", &name)]))
     };
     view! {
@@ -134,13 +134,13 @@ fn TextFile(session: Session) -> impl IntoView {
 
 /// The rows that the text yields, compared with those requested, before anything is measured.
 #[component]
-fn CorpusSize(session: Session) -> impl IntoView {
+fn CorpusSize(choices: Choices) -> impl IntoView {
     let line = Memo::new(move |_| {
-        let (asked, is_text, is_pasted) = session.form.with(|form| {
+        let (asked, is_text, is_pasted) = choices.form.with(|form| {
             let rows = form.protocol().map_or(0, |protocol| protocol.rows as u64);
             (rows, form.model != ModelChoice::Rows, form.text == Choice::Pasted)
         });
-        session.preview.with(|preview| {
+        choices.preview.with(|preview| {
             match (&preview.extent, preview.progress.filter(|progress| progress.total > 0)) {
                 (Some(Ok(extent)), _) => Some(preview::extent(extent, asked, is_text)),
                 // An empty paste field is no error.

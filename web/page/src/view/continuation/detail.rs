@@ -7,17 +7,17 @@ use straightedge_web::text::fill;
 use straightedge_web::text::format::magnitude;
 
 use super::spot::Spot;
-use crate::session::Session;
+use crate::session::Continued;
 
 /// The token, the text before it, and each model's probabilities there; the latest token if none is highlighted.
 #[component]
-pub(super) fn Detail(session: Session, spot: RwSignal<Option<Spot>>) -> impl IntoView {
+pub(super) fn Detail(continued: Continued, spot: RwSignal<Option<Spot>>) -> impl IntoView {
     let shown = Memo::new(move |_| {
-        let last = session.continuation.with(|continuation| continuation.transcript().steps.len().checked_sub(1))?;
+        let last = continued.state.with(|continuation| continuation.transcript().steps.len().checked_sub(1))?;
         let latest = Spot { step: last, is_linear: false };
         Some(spot.get().filter(|spot| spot.step <= last).unwrap_or(latest))
     });
-    let content = move || shown.get().and_then(|spot| session.continuation.with(|continuation| at(continuation, spot)));
+    let content = move || shown.get().and_then(|spot| continued.state.with(|continuation| at(continuation, spot)));
     view! {
         <section class="at-token" data-testid="sides-detail" aria-label=t().column_token>
             {content}

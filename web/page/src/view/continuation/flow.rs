@@ -4,30 +4,30 @@ use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 use straightedge_api::continuation::Step;
 use straightedge_web::continuation::{self, ContinuationState};
+use straightedge_web::state::keys::next_token;
 use straightedge_web::text::continuation::t;
 use straightedge_web::text::fill;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
 use super::spot::Spot;
-use crate::session::Session;
+use crate::session::Continued;
 
 /// The two columns, one below the other on narrow screens.
 #[component]
-pub(super) fn Texts(session: Session, spot: RwSignal<Option<Spot>>) -> impl IntoView {
-    let is_there =
-        Memo::new(move |_| session.continuation.with(|continuation| continuation.transcript().opening.is_some()));
+pub(super) fn Texts(continued: Continued, spot: RwSignal<Option<Spot>>) -> impl IntoView {
+    let is_there = Memo::new(move |_| continued.state.with(|continuation| continuation.transcript().opening.is_some()));
     let heading = move || {
-        session.continuation.with(|continuation| {
+        continued.state.with(|continuation| {
             continuation.transcript().opening.as_ref().map(|opening| continuation::heading(&opening.blocks))
         })
     };
     view! {
         <Show when=move || is_there.get()>
             <div class="sides">
-                <Flow session spot is_linear=false heading=Signal::derive(|| t().original.to_string())/>
+                <Flow continued spot is_linear=false heading=Signal::derive(|| t().original.to_string())/>
                 <Flow
-                    session spot is_linear=true heading=Signal::derive(move || heading().unwrap_or_default())
+                    continued spot is_linear=true heading=Signal::derive(move || heading().unwrap_or_default())
                 />
             </div>
         </Show>
@@ -36,21 +36,20 @@ pub(super) fn Texts(session: Session, spot: RwSignal<Option<Spot>>) -> impl Into
 
 /// One text.
 #[component]
-fn Flow(session: Session, spot: RwSignal<Option<Spot>>, is_linear: bool, heading: Signal<String>) -> impl IntoView {
-    let count = Memo::new(move |_| session.continuation.with(|continuation| continuation.transcript().steps.len()));
-    let number = Memo::new(move |_| session.continuation.with(ContinuationState::number));
-    let prompt = move || session.continuation.with(|continuation| continuation.prompt().to_string());
+fn Flow(continued: Continued, spot: RwSignal<Option<Spot>>, is_linear: bool, heading: Signal<String>) -> impl IntoView {
+    let count = Memo::new(move |_| continued.state.with(|continuation| continuation.transcript().steps.len()));
+    let number = Memo::new(move |_| continued.state.with(ContinuationState::number));
+    let prompt = move || continued.state.with(|continuation| continuation.prompt().to_string());
     let press = move |event: KeyboardEvent| {
         let at = spot.get_untracked().map(|spot| spot.step);
-        if let Some(step) = step_to(&event.key(), at, count.get_untracked()) {
+        if let Some(step) = next_token(&event.key(), at, count.get_untracked()) {
             event.prevent_default();
             focus(Spot { step, is_linear });
         }
     };
     let label = move || fill(t().flow_label, &[("name", &heading.get()), ("tokens", &count.get().to_string())]);
-    let most =
-        Memo::new(move |_| session.continuation.with(|continuation| continuation::most(continuation.transcript())));
-    let word = move |(_, at): (u32, usize)| view! { <Word session spot most at is_linear/> };
+    let most = Memo::new(move |_| continued.state.with(|continuation| continuation::most(continuation.transcript())));
+    let word = move |(_, at): (u32, usize)| view! { <Word continued spot most at is_linear/> };
     view! {
         <section class="side" class:of-linear=is_linear>
             <h3>{heading}</h3>
@@ -65,15 +64,19 @@ fn Flow(session: Session, spot: RwSignal<Option<Spot>>, is_linear: bool, heading
 
 /// One token.
 #[component]
-fn Word(session: Session, spot: RwSignal<Option<Spot>>, most: Memo<f64>, at: usize, is_linear: bool) -> impl IntoView {
-    let Some(step) =
-        session.continuation.with_untracked(|continuation| continuation.transcript().steps.get(at).cloned())
+fn Word(
+    continued: Continued,
+    spot: RwSignal<Option<Spot>>,
+    most: Memo<f64>,
+    at: usize,
+    is_linear: bool,
+) -> impl IntoView {
+    let Some(step) = continued.state.with_untracked(|continuation| continuation.transcript().steps.get(at).cloned())
     else {
         return ().into_any();
     };
     let here = Spot { step: at, is_linear };
-    let is_parting =
-        session.continuation.with_untracked(|continuation| continuation.transcript().parting()) == Some(at);
+    let is_parting = continued.state.with_untracked(|continuation| continuation.transcript().parting()) == Some(at);
     let (text, kl) = (written(&step, is_linear), step.clone());
     let is_pointed_at = Memo::new(move |_| spot.get().is_some_and(|spot| spot.step == at));
     // One token is in the tab order: the highlighted one, else the first.
@@ -112,31 +115,5 @@ fn focus(spot: Spot) {
     if let Some(token) = token {
         // Elements on the page can be focused.
         let _ = token.focus();
-    }
-}
-
-/// The token a key moves to.
-fn step_to(key: &str, from: Option<usize>, count: usize) -> Option<usize> {
-    let last = count.checked_sub(1)?;
-    match key {
-        "ArrowRight" => Some(from.map_or(0, |at| (at + 1).min(last))),
-        "ArrowLeft" => Some(from.map_or(0, |at| at.saturating_sub(1))),
-        "Home" => Some(0),
-        "End" => Some(last),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::step_to;
-
-    #[test]
-    fn keys_go_from_token_to_token_and_stay_within_the_text() {
-        assert_eq!(step_to("ArrowRight", None, 3), Some(0));
-        assert_eq!(step_to("ArrowRight", Some(2), 3), Some(2));
-        assert_eq!(step_to("ArrowLeft", Some(0), 3), Some(0));
-        assert_eq!((step_to("End", Some(0), 3), step_to("Home", Some(2), 3)), (Some(2), Some(0)));
-        assert_eq!((step_to("Enter", Some(1), 3), step_to("End", None, 0)), (None, None));
     }
 }

@@ -11,7 +11,7 @@ use straightedge_web::text::continuation::t;
 use straightedge_web::text::fill;
 use straightedge_web::text::format::{NOTHING, fixed, spans};
 
-use crate::session::Session;
+use crate::session::{Continued, Session};
 
 /// The form of the view, apart from the blocks.
 #[component]
@@ -20,9 +20,9 @@ pub(super) fn PromptForm(session: Session) -> impl IntoView {
         event.prevent_default();
         session.continue_prompt();
     };
-    let is_running = Memo::new(move |_| session.continuation.with(ContinuationState::is_running));
-    let is_blocked = Memo::new(move |_| session.run.with(Run::is_running));
-    let name = move || match session.continuation.with(|continuation| *continuation.phase() == Phase::Idle) {
+    let is_running = Memo::new(move |_| session.continued.state.with(ContinuationState::is_running));
+    let is_blocked = Memo::new(move |_| session.results.run.with(Run::is_running));
+    let name = move || match session.continued.state.with(|continuation| *continuation.phase() == Phase::Idle) {
         true => t().go,
         false => t().again,
     };
@@ -31,16 +31,16 @@ pub(super) fn PromptForm(session: Session) -> impl IntoView {
             <label class="title" for="sides-prompt">{t().prompt}</label>
             <textarea
                 id="sides-prompt" data-testid="sides-prompt" rows="2" spellcheck="false" aria-describedby="sides-hint"
-                prop:value=move || session.continuation_form.with(|form| form.prompt.clone())
-                on:input=move |event| session.continuation_form.update(|form| form.prompt = event_target_value(&event))
+                prop:value=move || session.continued.form.with(|form| form.prompt.clone())
+                on:input=move |event| session.continued.form.update(|form| form.prompt = event_target_value(&event))
             ></textarea>
             <p class="note" id="sides-hint">{t().prompt_hint}</p>
-            <Show when=move || session.continuation_form.with(ContinuationForm::is_too_long_for_a_link)>
+            <Show when=move || session.continued.form.with(ContinuationForm::is_too_long_for_a_link)>
                 <p class="note" data-testid="sides-long">{t().prompt_long}</p>
             </Show>
             <div class="ask-bar">
                 <Typed
-                    session id="sides-tokens" name=t().tokens decimal=false field=|form| &mut form.tokens
+                    continued=session.continued id="sides-tokens" name=t().tokens decimal=false field=|form| &mut form.tokens
                 />
                 <Show
                     when=move || is_running.get()
@@ -59,7 +59,7 @@ pub(super) fn PromptForm(session: Session) -> impl IntoView {
                 </Show>
             </div>
             <Show when=move || is_blocked.get()><p class="note">{t().blocked}</p></Show>
-            <Sampling session/>
+            <Sampling continued=session.continued/>
         </form>
     }
 }
@@ -69,14 +69,14 @@ pub(super) fn PromptForm(session: Session) -> impl IntoView {
 #[component]
 pub(super) fn BlockChoice(session: Session) -> impl IntoView {
     let known = Memo::new(move |_| session.known_blocks());
-    let linear = Memo::new(move |_| known.with(|known| session.continuation_form.with(|form| form.linear(known))));
+    let linear = Memo::new(move |_| known.with(|known| session.continued.form.with(|form| form.linear(known))));
     let count = Memo::new(move |_| known.with(|known| known.blocks.len()));
     let absent = Memo::new(move |_| {
-        let absent = known.with(|known| session.continuation_form.with(|form| form.absent(known)));
+        let absent = known.with(|known| session.continued.form.with(|form| form.absent(known)));
         (!absent.is_empty()).then(|| fill(t().blocks_absent, &[("blocks", &spans(&absent))]))
     });
-    let chip = move |block: usize| view! { <Chip session known linear block/> };
-    let choose = move |blocks: Linear| session.continuation_form.update(|form| form.blocks = Some(blocks));
+    let chip = move |block: usize| view! { <Chip continued=session.continued known linear block/> };
+    let choose = move |blocks: Linear| session.continued.form.update(|form| form.blocks = Some(blocks));
     let best = Memo::new(move |_| known.with(BlockList::most_linear));
     let extent = Memo::new(move |_| known.with(|known| linear.with(|linear| continuation::extent(linear, known))));
     let every = move || {
@@ -119,7 +119,7 @@ pub(super) fn BlockChoice(session: Session) -> impl IntoView {
 
 /// A block that can be made linear.
 #[component]
-fn Chip(session: Session, known: Memo<BlockList>, linear: Memo<Linear>, block: usize) -> impl IntoView {
+fn Chip(continued: Continued, known: Memo<BlockList>, linear: Memo<Linear>, block: usize) -> impl IntoView {
     let r2 = Memo::new(move |_| known.with(|known| known.blocks.get(block).and_then(|(_, r2)| *r2)));
     let between = move || if r2.get().is_some() { t().block_r2 } else { t().block_r2_unknown };
     let is_unknown = move || r2.get().is_none().then_some("true");
@@ -128,7 +128,7 @@ fn Chip(session: Session, known: Memo<BlockList>, linear: Memo<Linear>, block: u
         <button
             type="button" class="chip of-block" data-testid=format!("sides-block-{block}")
             aria-pressed=move || linear.with(|linear| linear.contains(block)).to_string()
-            on:click=move |_| known.with_untracked(|known| session.continuation_form.update(|form| form.toggle(block, known)))
+            on:click=move |_| known.with_untracked(|known| continued.form.update(|form| form.toggle(block, known)))
         >
             <span class="unseen">{t().block_before}</span><b>{block}</b>
             <span class="unseen">{between}</span><span aria-hidden=is_unknown>{shown}</span>
@@ -138,19 +138,17 @@ fn Chip(session: Session, known: Memo<BlockList>, linear: Memo<Linear>, block: u
 
 /// Temperature and seed, folded: the likeliest token is the usual choice.
 #[component]
-fn Sampling(session: Session) -> impl IntoView {
-    let summary = move || {
-        session.continuation_form.with(|form| continuation::sampling(form.temperature.trim(), form.seed.trim()))
-    };
+fn Sampling(continued: Continued) -> impl IntoView {
+    let summary = move || continued.form.with(|form| continuation::sampling(form.temperature.trim(), form.seed.trim()));
     view! {
         <details class="fold" data-testid="sides-sampling">
             <summary><span class="title">{t().sampling}</span><span class="note">{summary}</span></summary>
             <div class="fields">
                 <Typed
-                    session id="sides-temperature" name=t().temperature decimal=true field=|form| &mut form.temperature
+                    continued id="sides-temperature" name=t().temperature decimal=true field=|form| &mut form.temperature
                 />
                 <p class="note">{t().temperature_meaning}</p>
-                <Typed session id="sides-seed" name=t().seed decimal=false field=|form| &mut form.seed/>
+                <Typed continued id="sides-seed" name=t().seed decimal=false field=|form| &mut form.seed/>
                 <p class="note">{t().seed_meaning}</p>
             </div>
         </details>
@@ -160,14 +158,14 @@ fn Sampling(session: Session) -> impl IntoView {
 /// A number, kept as typed.
 #[component]
 fn Typed(
-    session: Session,
+    continued: Continued,
     id: &'static str,
     name: &'static str,
     decimal: bool,
     field: fn(&mut ContinuationForm) -> &mut String,
 ) -> impl IntoView {
-    let value = move || session.continuation_form.with(|form| field(&mut form.clone()).clone());
-    let change = move |event| session.continuation_form.update(|form| *field(form) = event_target_value(&event));
+    let value = move || continued.form.with(|form| field(&mut form.clone()).clone());
+    let change = move |event| continued.form.update(|form| *field(form) = event_target_value(&event));
     view! {
         <label for=id>{name}</label>
         <input

@@ -71,8 +71,8 @@ fn parting(at: Option<usize>) -> String {
 #[component]
 pub(super) fn SmallProfile(session: Session) -> impl IntoView {
     let profile = Memo::new(move |_| {
-        let name = session.model_name();
-        session.run.with(|run| {
+        let name = session.choices.model_name();
+        session.results.run.with(|run| {
             let report = run.report().filter(|report| name.as_ref() == Some(&report.model.id))?;
             (!report.blocks.is_empty()).then(|| run.profile(Metric::Lin).covering())
         })
@@ -86,9 +86,9 @@ pub(super) fn SmallProfile(session: Session) -> impl IntoView {
             <figure class="small-profile">
                 <div
                     class="chart" role="img" inner_html=drawing(&profile)
-                    aria-label=finding(session, &profile).unwrap_or_else(|| page().chart_name.into())
+                    aria-label=finding(session.results, &profile).unwrap_or_else(|| page().chart_name.into())
                 ></div>
-                <figcaption class="note">{finding(session, &profile)}" "{typeset(t().profile_caption)}</figcaption>
+                <figcaption class="note">{finding(session.results, &profile)}" "{typeset(t().profile_caption)}</figcaption>
             </figure>
         })}
     }

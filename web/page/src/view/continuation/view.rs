@@ -14,14 +14,14 @@ use super::flow::Texts;
 use super::form::{BlockChoice, PromptForm};
 use super::recorded::{RecordedTexts, SmallProfile};
 use super::spot::Spot;
-use crate::session::Session;
+use crate::session::{Continued, Session};
 
 /// The whole view.
 #[component]
 pub(crate) fn ContinuationState(session: Session) -> impl IntoView {
     let pair = Memo::new(move |_| session.recorded_pair());
     let is_recorded = Memo::new(move |_| pair.with(Option::is_some));
-    if session.frame.with_untracked(|frame| frame.is_embedded) {
+    if session.display.frame.with_untracked(|frame| frame.is_embedded) {
         return view! {
             <Show when=move || is_recorded.get() fallback=|| view! { <p class="note">{t().embedded}</p> }>
                 <BlockChoice session/>
@@ -32,24 +32,24 @@ pub(crate) fn ContinuationState(session: Session) -> impl IntoView {
     }
     let spot = RwSignal::new(None::<Spot>);
     let has_steps =
-        Memo::new(move |_| session.continuation.with(|continuation| !continuation.transcript().steps.is_empty()));
+        Memo::new(move |_| session.continued.state.with(|continuation| !continuation.transcript().steps.is_empty()));
     view! {
         <p class="about">{View::Continuation.texts()[2]}</p>
         <div class="stage">
             <div class="stage-texts">
                 <BlockChoice session/>
                 <Show when=move || has_steps.get()><Kept session/></Show>
-                <Show when=move || is_recorded.get() fallback=move || view! { <Texts session spot/> }>
+                <Show when=move || is_recorded.get() fallback=move || view! { <Texts continued=session.continued spot/> }>
                     <RecordedTexts pair/>
                 </Show>
             </div>
             <SmallProfile session/>
         </div>
         <PromptForm session/>
-        <ProgressPair session/>
+        <ProgressPair continued=session.continued/>
         <Show when=move || has_steps.get()>
-            <Detail session spot/>
-            <p class="note">{move || session.continuation.with(caption)}</p>
+            <Detail continued=session.continued spot/>
+            <p class="note">{move || session.continued.state.with(caption)}</p>
             <Apart session spot/>
         </Show>
     }
@@ -59,17 +59,16 @@ pub(crate) fn ContinuationState(session: Session) -> impl IntoView {
 /// Notes that the choices have changed since these texts, and that the maps measured for them are kept.
 #[component]
 fn Kept(session: Session) -> impl IntoView {
+    let Continued { form, state, .. } = session.continued;
     let stale = Memo::new(move |_| {
-        let (known, model) = (session.known_blocks(), session.model_name());
+        let (known, model) = (session.known_blocks(), session.choices.model_name());
         let stale = |continuation: &State| {
             let is_over = !continuation.is_running();
-            session
-                .continuation_form
-                .with(|form| continuation::stale(continuation, form, &known, model.as_deref()).filter(|_| is_over))
+            form.with(|form| continuation::stale(continuation, form, &known, model.as_deref()).filter(|_| is_over))
         };
-        session.continuation.with(stale)
+        state.with(stale)
     });
-    let fit = Memo::new(move |_| session.continuation.with(continuation::fit_kept));
+    let fit = Memo::new(move |_| state.with(continuation::fit_kept));
     view! {
         {move || stale.get().map(|text| view! { <p class="stale" role="status" data-testid="sides-stale">{text}</p> })}
         {move || fit.get().map(|text| view! { <p class="note" data-testid="sides-fit">{text}</p> })}
@@ -83,15 +82,15 @@ fn caption(continuation: &State) -> String {
 
 /// Status, and error if any.
 #[component]
-fn ProgressPair(session: Session) -> impl IntoView {
-    let line = Memo::new(move |_| session.continuation.with(continuation::status));
-    let phase = move || session.continuation.with(|continuation| continuation.phase().id());
-    let progress = Memo::new(move |_| session.continuation.with(State::progress));
-    let is_running = Memo::new(move |_| session.continuation.with(State::is_running));
+fn ProgressPair(continued: Continued) -> impl IntoView {
+    let line = Memo::new(move |_| continued.state.with(continuation::status));
+    let phase = move || continued.state.with(|continuation| continuation.phase().id());
+    let progress = Memo::new(move |_| continued.state.with(State::progress));
+    let is_running = Memo::new(move |_| continued.state.with(State::is_running));
     let share = move || progress.get().map(|progress| progress.fraction().to_string());
     let detail = move || progress.get().map(|progress| words::progress(&progress)).unwrap_or_default();
     let error = Memo::new(move |_| {
-        session.continuation.with(|continuation| match continuation.phase() {
+        continued.state.with(|continuation| match continuation.phase() {
             Phase::Failed(error) => Some(words::on_page(&error.sentence())),
             _ => None,
         })
@@ -101,7 +100,7 @@ fn ProgressPair(session: Session) -> impl IntoView {
             <p class="note">
                 <span
                     role="status" data-testid="sides-status" data-phase=phase
-                    data-run=move || session.continuation.with(State::number)
+                    data-run=move || continued.state.with(State::number)
                 >{line}</span>
                 <Show when=move || !detail().is_empty()>" · "<span>{detail}</span></Show>
             </p>
@@ -116,10 +115,10 @@ fn ProgressPair(session: Session) -> impl IntoView {
 /// Its chart, once it has ended; a mark highlighted there is shown in the detail as well.
 #[component]
 fn Apart(session: Session, spot: RwSignal<Option<Spot>>) -> impl IntoView {
-    let is_running = Memo::new(move |_| session.continuation.with(State::is_running));
+    let is_running = Memo::new(move |_| session.continued.state.with(State::is_running));
     let point = Callback::new(move |step| spot.set(Some(Spot { step, is_linear: false })));
     let chart = move || {
-        let figure = Memo::new(move |_| session.continuation.with(continuation::figure).unwrap_or_default());
+        let figure = Memo::new(move |_| session.continued.state.with(continuation::figure).unwrap_or_default());
         view! { <FigureView session figure at=0 place=Place::Continuation point/> }
     };
     view! { <Show when=move || !is_running.get()>{chart()}</Show> }

@@ -7,18 +7,18 @@ use straightedge_web::lesson::summary::summary;
 use straightedge_web::text::fill;
 use straightedge_web::text::lesson::l;
 
-use crate::session::Session;
+use crate::session::Guide;
 
 /// The summary behind the last step.
 #[component]
-pub(super) fn End(session: Session) -> impl IntoView {
-    let is_open = Memo::new(move |_| session.guide.is_at_end.get());
-    view! { <Show when=move || is_open.get()><Summary session/></Show> }
+pub(super) fn End(guide: Guide) -> impl IntoView {
+    let is_open = Memo::new(move |_| guide.is_at_end.get());
+    view! { <Show when=move || is_open.get()><Summary guide/></Show> }
 }
 
 #[component]
-fn Summary(session: Session) -> impl IntoView {
-    let progress = session.guide.progress;
+fn Summary(guide: Guide) -> impl IntoView {
+    let progress = guide.progress;
     let heading = NodeRef::<H2>::new();
     Effect::new(move |_| {
         if let Some(heading) = heading.get() {

@@ -36,8 +36,8 @@ fn Question(session: Session, exercise: Exercise, is_checked: bool) -> impl Into
 fn Field(session: Session, exercise: Exercise) -> impl IntoView {
     let bench = session.guide.bench;
     let given = Memo::new(move |_| bench.with(|bench| bench.answers.get(&exercise).cloned().unwrap_or_default()));
-    let is_known = Memo::new(move |_| session.run.with(|run| exercise.solution(run.report()).is_some()));
-    let verdict = Memo::new(move |_| session.run.with(|run| exercise.is_right(&given.get(), run.report())));
+    let is_known = Memo::new(move |_| session.results.run.with(|run| exercise.solution(run.report()).is_some()));
+    let verdict = Memo::new(move |_| session.results.run.with(|run| exercise.is_right(&given.get(), run.report())));
     let feedback = move || match (is_known.get(), verdict.get()) {
         (false, _) => l().exercise_unknown,
         (true, Some(true)) => l().exercise_right,

@@ -2,6 +2,7 @@
 
 use leptos::ev::{KeyboardEvent, PointerEvent};
 use leptos::prelude::*;
+use straightedge_web::lesson::Bench;
 use straightedge_web::lesson::activation::Activation;
 use straightedge_web::lesson::hand::{Hand, Handle, INPUTS, VALUES};
 use straightedge_web::text::fill;
@@ -12,7 +13,6 @@ use web_sys::Element;
 
 use super::network::name;
 use super::parts::Choice;
-use crate::session::Session;
 
 /// Size of the picture, and its margins: left, top, right, bottom.
 const SIZE: [f64; 2] = [340.0, 250.0];
@@ -22,8 +22,7 @@ const POINTS: usize = 200;
 const GRIP: f64 = 44.0;
 
 #[component]
-pub(super) fn Example(session: Session) -> impl IntoView {
-    let bench = session.guide.bench;
+pub(super) fn Example(bench: RwSignal<Bench>) -> impl IntoView {
     let hand = Memo::new(move |_| bench.with(|bench| bench.hand));
     let choice = move |activation: Activation| {
         let is_chosen = Signal::derive(move || hand.get().activation == activation);
@@ -40,7 +39,7 @@ pub(super) fn Example(session: Session) -> impl IntoView {
         <div class="example">
             <div class="chips" role="group" aria-label=l().activation>{Activation::BENT.map(choice).collect_view()}</div>
             <p class="reading"><output data-testid="reading-2">{move || reading(&hand.get())}</output></p>
-            <Drawing session hand/>
+            <Drawing bench hand/>
             <div class="chips" role="group" aria-label=l().line_which>{lines.map(line).collect_view()}</div>
         </div>
     }
@@ -67,7 +66,7 @@ fn reading(hand: &Hand) -> String {
 }
 
 #[component]
-fn Drawing(session: Session, hand: Memo<Hand>) -> impl IntoView {
+fn Drawing(bench: RwSignal<Bench>, hand: Memo<Hand>) -> impl IntoView {
     let [width, height] = SIZE;
     let (left, right, floor) = (x(INPUTS[0]), x(INPUTS[1]), y(VALUES[0]));
     let across = (-4..=4).step_by(2).map(|at| {
@@ -112,11 +111,11 @@ fn Drawing(session: Session, hand: Memo<Hand>) -> impl IntoView {
                     <path class="marked" d=marked/>
                     <path class="fit" d=line/>
                 </g>
-                <Grip session hand handle=Handle::Low label=l().line_low/>
-                <Grip session hand handle=Handle::High label=l().line_high/>
+                <Grip bench hand handle=Handle::Low label=l().line_low/>
+                <Grip bench hand handle=Handle::High label=l().line_high/>
                 <Show when=move || has_own.get()>
-                    <Grip session hand handle=Handle::OwnLow label=l().line_own_low/>
-                    <Grip session hand handle=Handle::OwnHigh label=l().line_own_high/>
+                    <Grip bench hand handle=Handle::OwnLow label=l().line_own_low/>
+                    <Grip bench hand handle=Handle::OwnHigh label=l().line_own_high/>
                 </Show>
             </svg>
         </div>
@@ -125,8 +124,7 @@ fn Drawing(session: Session, hand: Memo<Hand>) -> impl IntoView {
 
 /// A handle: dragged, or moved with the arrow keys.
 #[component]
-fn Grip(session: Session, hand: Memo<Hand>, handle: Handle, label: &'static str) -> impl IntoView {
-    let bench = session.guide.bench;
+fn Grip(bench: RwSignal<Bench>, hand: Memo<Hand>, handle: Handle, label: &'static str) -> impl IntoView {
     let is_dragged = RwSignal::new(false);
     let drag = move |to: f64| bench.update(|bench| bench.hand.drag(handle, to));
     let place = Memo::new(move |_| hand.get().place(handle));

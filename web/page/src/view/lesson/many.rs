@@ -1,6 +1,7 @@
 //! Step 3: the best map of more and more inputs, on its training rows and on held-out rows.
 
 use leptos::prelude::*;
+use straightedge_web::lesson::Bench;
 use straightedge_web::lesson::many::{INPUTS, ROWS, scores};
 use straightedge_web::lesson::pictures;
 use straightedge_web::text::fill;
@@ -8,11 +9,9 @@ use straightedge_web::text::format::fixed;
 use straightedge_web::text::lesson::l;
 
 use super::parts::{Picture, Slider};
-use crate::session::Session;
 
 #[component]
-pub(super) fn Example(session: Session) -> impl IntoView {
-    let bench = session.guide.bench;
+pub(super) fn Example(bench: RwSignal<Bench>) -> impl IntoView {
     let many = Memo::new(move |_| bench.with(|bench| bench.many));
     let rows = Memo::new(move |_| many.get().rows);
     let found = Memo::new(move |_| scores(rows.get()));

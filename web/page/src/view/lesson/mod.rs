@@ -24,7 +24,7 @@ use handout::Front;
 use step::OneStep;
 use tools::Tools;
 
-use crate::session::Session;
+use crate::session::{Guide, Session};
 
 /// The lesson, if it is open.
 #[component]
@@ -51,29 +51,29 @@ fn Walk(session: Session) -> impl IntoView {
             <header>
                 <p class="note"><strong>{name}</strong>" · "<span data-testid="lesson-progress">{progress}</span></p>
                 <nav aria-label=l().steps>
-                    <ol class="steps">{Step::ALL.map(|step| view! { <Place session step/> }).collect_view()}</ol>
+                    <ol class="steps">{Step::ALL.map(|step| view! { <Place guide step/> }).collect_view()}</ol>
                 </nav>
                 <button
                     type="button" class="small" data-testid="lesson-leave" aria-label=l().leave title=l().leave
-                    on:click=move |_| session.leave_lesson()
+                    on:click=move |_| guide.leave()
                 >
                     "×"
                 </button>
             </header>
             <Front session/>
             {Step::ALL.map(|step| view! { <OneStep session step/> }).collect_view()}
-            <End session/>
-            <Onwards session/>
-            <Tools session/>
+            <End guide/>
+            <Onwards guide/>
+            <Tools guide/>
         </section>
     }
 }
 
 /// A step in the list.
 #[component]
-fn Place(session: Session, step: Step) -> impl IntoView {
-    let is_done = Memo::new(move |_| session.guide.progress.with(|progress| progress.is_done(step)));
-    let is_open = Memo::new(move |_| session.guide.step.get() == Some(step));
+fn Place(guide: Guide, step: Step) -> impl IntoView {
+    let is_done = Memo::new(move |_| guide.progress.with(|progress| progress.is_done(step)));
+    let is_open = Memo::new(move |_| guide.step.get() == Some(step));
     let name = move || {
         let text = if is_done.get() { l().step_done } else { l().step };
         fill(text, &[("step", &step.to_string()), ("title", step.texts().title)])
@@ -83,7 +83,7 @@ fn Place(session: Session, step: Step) -> impl IntoView {
             <button
                 type="button" data-testid=format!("step-{step}") aria-label=name title=name
                 data-done=move || is_done.get().to_string() aria-current=move || is_open.get().then_some("step")
-                on:click=move |_| session.go_to(step)
+                on:click=move |_| guide.go_to(step)
             >
                 {move || if is_done.get() { "✓".into() } else { step.to_string() }}
             </button>
@@ -93,8 +93,7 @@ fn Place(session: Session, step: Step) -> impl IntoView {
 
 /// Buttons to the previous and the next step; behind the last one stands the summary, which leads out of the lesson.
 #[component]
-fn Onwards(session: Session) -> impl IntoView {
-    let guide = session.guide;
+fn Onwards(guide: Guide) -> impl IntoView {
     let step = Memo::new(move |_| guide.step.get().unwrap_or_default());
     let name = move || match (guide.is_at_end.get(), step.get().next()) {
         (true, _) => l().leave,
@@ -103,15 +102,15 @@ fn Onwards(session: Session) -> impl IntoView {
     };
     let has_previous = Memo::new(move |_| guide.is_at_end.get() || step.get().previous().is_some());
     let back = move |_| match guide.is_at_end.get_untracked() {
-        true => session.go_to(step.get_untracked()),
-        false => session.go_to(step.get_untracked().previous().unwrap_or_default()),
+        true => guide.go_to(step.get_untracked()),
+        false => guide.go_to(step.get_untracked().previous().unwrap_or_default()),
     };
     view! {
         <div class="onwards">
             <Show when=move || has_previous.get()>
                 <button type="button" data-testid="lesson-back" on:click=back>{l().previous}</button>
             </Show>
-            <button type="button" class="main" data-testid="lesson-next" on:click=move |_| session.next_in_lesson()>{name}</button>
+            <button type="button" class="main" data-testid="lesson-next" on:click=move |_| guide.next()>{name}</button>
         </div>
     }
 }

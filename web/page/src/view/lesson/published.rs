@@ -5,13 +5,13 @@ use straightedge_web::lesson::pictures;
 use straightedge_web::text::lesson::l;
 
 use super::parts::Picture;
-use crate::session::Session;
+use crate::session::Compared;
 
 #[component]
-pub(super) fn Example(session: Session) -> impl IntoView {
-    let is_here = Memo::new(move |_| session.published.with(Option::is_some));
+pub(super) fn Example(compared: Compared) -> impl IntoView {
+    let is_here = Memo::new(move |_| compared.published.with(Option::is_some));
     let plot = Memo::new(move |_| {
-        session.published.with(|published| published.as_ref().map(pictures::regimes)).unwrap_or_default()
+        compared.published.with(|published| published.as_ref().map(pictures::regimes)).unwrap_or_default()
     });
     view! {
         <div class="example">

@@ -3,6 +3,7 @@
 use leptos::html::H2;
 use leptos::prelude::*;
 use straightedge_web::lesson::Step;
+use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
 use straightedge_web::text::fill;
 use straightedge_web::text::glossary::terms_in;
@@ -43,7 +44,7 @@ pub(super) fn OneStep(session: Session, step: Step) -> impl IntoView {
                 {paragraphs}
                 {step.formula().map(|formula| view! { <div class="formula" inner_html=formula></div> })}
                 {step.closed_form().map(closed_form)}
-                {(step == Step::Traps).then(|| view! { <traps::About session/> })}
+                {(step == Step::Traps).then(|| view! { <traps::About bench=session.guide.bench/> })}
                 {terms(step)}
             </div>
             <div class="stage">
@@ -83,10 +84,10 @@ fn closed_form([name, text, formula]: [String; 3]) -> impl IntoView {
 fn experiment(session: Session, step: Step) -> AnyView {
     match step {
         Step::Network => view! { <network::Example session/> }.into_any(),
-        Step::Line => view! { <hand::Example session/> }.into_any(),
-        Step::Many => view! { <many::Example session/> }.into_any(),
-        Step::Traps => view! { <traps::Example session/> }.into_any(),
-        Step::Regimes => view! { <published::Example session/> }.into_any(),
+        Step::Line => view! { <hand::Example bench=session.guide.bench/> }.into_any(),
+        Step::Many => view! { <many::Example bench=session.guide.bench/> }.into_any(),
+        Step::Traps => view! { <traps::Example guide=session.guide/> }.into_any(),
+        Step::Regimes => view! { <published::Example compared=session.compared/> }.into_any(),
         Step::Exercises => view! { <exercises::All session/> }.into_any(),
         Step::Measure | Step::Swap | Step::Learned => ().into_any(),
     }
@@ -96,8 +97,9 @@ fn experiment(session: Session, step: Step) -> AnyView {
 #[component]
 fn Task(session: Session, step: Step) -> impl IntoView {
     let is_done = Memo::new(move |_| session.guide.progress.with(|progress| progress.is_done(step)));
-    let is_busy = Memo::new(move |_| session.is_busy_for(step));
-    let obstacle = Memo::new(move |_| session.frame.with(|frame| step.obstacle(frame)));
+    let is_measured = matches!(step, Step::Measure | Step::Swap);
+    let is_busy = Memo::new(move |_| is_measured && session.results.run.with(Run::is_running));
+    let obstacle = Memo::new(move |_| session.display.frame.with(|frame| step.obstacle(frame)));
     // A task of several presses says so.
     let is_one_of_several = matches!(step, Step::Traps | Step::Learned | Step::Regimes);
     let name = move || match is_busy.get() {
@@ -136,7 +138,7 @@ fn Observations(session: Session, step: Step) -> impl IntoView {
             <h3>{l().look_for}</h3>
             <p>{step.texts().observations}</p>
             {(step == Step::Swap).then(|| view! {
-                <button type="button" data-testid="look-sides" on:click=move |_| session.open_view(View::Continuation)>
+                <button type="button" data-testid="look-sides" on:click=move |_| session.display.open_view(View::Continuation)>
                     {l().swap_sides}
                 </button>
             })}

@@ -4,12 +4,11 @@ use leptos::prelude::*;
 use straightedge_web::lesson::Print;
 use straightedge_web::text::lesson::l;
 
-use crate::session::Session;
+use crate::session::Guide;
 
 /// The row of tools below the steps.
 #[component]
-pub(super) fn Tools(session: Session) -> impl IntoView {
-    let guide = session.guide;
+pub(super) fn Tools(guide: Guide) -> impl IntoView {
     let printed = window_event_listener_untyped("afterprint", move |_| guide.paper.set(Print::default()));
     on_cleanup(move || printed.remove());
     let print = move |paper: Print| {
@@ -36,20 +35,20 @@ pub(super) fn Tools(session: Session) -> impl IntoView {
             <button type="button" class="chip" data-testid="print-key" on:click=move |_| print(Print::Key)>
                 {l().print_key}
             </button>
-            <StartOver session/>
+            <StartOver guide/>
         </div>
     }
 }
 
 /// Deletes what the browser keeps of the lesson, after a second click.
 #[component]
-fn StartOver(session: Session) -> impl IntoView {
+fn StartOver(guide: Guide) -> impl IntoView {
     view! {
         <details class="start-over">
             <summary class="chip" data-testid="start-over">{l().start_over}</summary>
             <p class="note">{l().start_over_about}</p>
             <button
-                type="button" class="small" data-testid="start-over-now" on:click=move |_| session.start_lesson_over()
+                type="button" class="small" data-testid="start-over-now" on:click=move |_| guide.start_over()
             >
                 {l().start_over_now}
             </button>

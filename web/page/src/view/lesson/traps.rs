@@ -10,15 +10,15 @@ use straightedge_web::text::lesson::l;
 
 use super::handout::Lines;
 use super::parts::{Picture, Slider};
-use crate::session::Session;
+use crate::session::Guide;
 
 #[component]
-pub(super) fn Example(session: Session) -> impl IntoView {
-    let bench = session.guide.bench;
+pub(super) fn Example(guide: Guide) -> impl IntoView {
+    let Guide { bench, progress, .. } = guide;
     let traps = Memo::new(move |_| bench.with(|bench| bench.traps));
     let chip = move |trap: Trap| {
         let is_open = Memo::new(move |_| traps.get().open == trap);
-        let has_shown = Memo::new(move |_| session.guide.progress.with(|progress| progress.has_shown(trap)));
+        let has_shown = Memo::new(move |_| progress.with(|progress| progress.has_shown(trap)));
         view! {
             <button
                 type="button" class="chip" data-testid=format!("trap-{}", trap.id())
@@ -56,8 +56,8 @@ pub(super) fn Example(session: Session) -> impl IntoView {
 /// The explanation of the open trap. If the step’s text has a column of its own, the explanation is part of that
 /// column.
 #[component]
-pub(super) fn About(session: Session) -> impl IntoView {
-    let open = Memo::new(move |_| session.guide.bench.with(|bench| bench.traps.open));
+pub(super) fn About(bench: RwSignal<Bench>) -> impl IntoView {
+    let open = Memo::new(move |_| bench.with(|bench| bench.traps.open));
     view! { <p class="trap-about"><strong>{move || open.get().name()}"."</strong>" "{move || open.get().about()}</p> }
 }
 

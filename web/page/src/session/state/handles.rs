@@ -5,15 +5,15 @@ use web_sys::File;
 
 /// Handles of the user's files. The files never leave the machine; only handles are passed on.
 #[derive(Clone, Default)]
-pub(super) struct Handles {
-    pub(super) model: Vec<File>,
-    pub(super) text: Option<File>,
-    pub(super) rows: Option<File>,
+pub(in crate::session) struct Handles {
+    pub(in crate::session) model: Vec<File>,
+    pub(in crate::session) text: Option<File>,
+    pub(in crate::session) rows: Option<File>,
 }
 
 impl Handles {
     /// The handles chosen now, if they were chosen for a measurement of these names.
-    pub(super) fn of_names(&self, model: &str, text: &str) -> Vec<File> {
+    pub(in crate::session) fn of_names(&self, model: &str, text: &str) -> Vec<File> {
         if let Some(rows) = self.rows.iter().find(|rows| rows.name() == model) {
             return vec![rows.clone()];
         }
