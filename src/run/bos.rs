@@ -29,7 +29,7 @@ pub(super) async fn token(files: &dyn Files, vocab_size: usize) -> Result<u32> {
         }
         None => {
             let hint = "config.json, generation_config.json and tokenizer_config.json name no beginning-of-sequence token, measure without it";
-            Err(refused("this model".into(), hint))
+            Err(refused("a first token for this model".into(), hint))
         }
     }
 }

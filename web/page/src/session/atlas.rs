@@ -70,8 +70,6 @@ impl Session {
         self.fetch(path, move |report| {
             if !self.results.run.with_untracked(Run::is_running) {
                 self.keep();
-                self.choices.complaint.set(None);
-                self.results.introduced.set(None);
                 self.show_received(report, Provenance::File);
                 self.display.open_view(View::Profile);
                 scroll_to_results();

@@ -64,6 +64,8 @@ impl Session {
 
     /// Shows a report that was not measured here and so cannot be extended.
     pub(super) fn show_received(self, report: Report, provenance: Provenance) {
+        self.choices.complaint.set(None);
+        self.results.introduced.set(None);
         self.show(Run::received(self.engine.next_number(), report, provenance));
         self.results.set_order(None);
         self.load_published_if_any();

@@ -104,8 +104,6 @@ impl Session {
     /// Keeps the view and block that the link opens.
     fn show_claim(self, report: Report, provenance: Provenance, shared: Shared) {
         let block = self.display.block.get_untracked();
-        self.choices.complaint.set(None);
-        self.results.introduced.set(None);
         self.show_received(report, provenance);
         self.display.block.set(block);
         self.results.shared.set(Some(shared));

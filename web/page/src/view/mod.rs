@@ -67,11 +67,11 @@
 //! | `activation-NAME`, `handle-NAME`, `line-best`, `line-own`, `reading-N` | examples of the first steps; `reading-N` shows their numbers |
 //! | `many-inputs`, `many-rows-N`, `trap-NAME`, `trap-slider-NAME`, `trap-switch-NAME`, `trap-reading-NAME` | examples of steps 3 and 4 |
 //! | `answer-NAME`, `verdict-NAME` | an exercise’s answer, and whether it is correct |
-//! | `continuation-prompt`, `continuation-block-N`, `continuation-best`, `continuation-all`, `continuation-none` | the prompt, and the blocks to make linear |
-//! | `continuation-tokens`, `continuation-sampling`, `continuation-temperature`, `continuation-seed` | number of tokens, and the fold with the sampling settings |
-//! | `continuation-go`, `continuation-stop`, `continuation-status`, `continuation-error` | the buttons, and the status; `data-phase` and `data-run` as in `status` |
+//! | `sides-prompt`, `sides-block-N`, `sides-best`, `sides-all`, `sides-none` | the prompt, and the blocks to make linear |
+//! | `sides-tokens`, `sides-sampling`, `sides-temperature`, `sides-seed` | number of tokens, and the fold with the sampling settings |
+//! | `sides-go`, `sides-stop`, `sides-status`, `sides-error` | the buttons, and the status; `data-phase` and `data-run` as in `status` |
 //! | `recorded-texts` | recorded texts of the chosen blocks: `recorded-original`, `recorded-linear`, `recorded-heading`, `recorded-kl`, `recorded-parting`; `web/public/early.js` changes them too |
-//! | `original-N`, `linear-N`, `continuation-detail`, `continuation-long` | the N-th token of either text, its distributions, and the note that the prompt is too long for a link |
+//! | `original-N`, `linear-N`, `sides-detail`, `sides-long` | the N-th token of either text, its distributions, and the note that the prompt is too long for a link |
 //! | `metric`, `overlay-select`, `report-file`, `agreement`, `overlay-note` | choice of R² and overlay of the profile, and how well they agree |
 
 mod atlas;
