@@ -17,6 +17,8 @@ use straightedge::weights::FolderFiles;
 
 /// Folds of two batches, or of one where batches are larger.
 const ROWS: usize = 7680;
+/// Enough where batches do not matter.
+const FEW_ROWS: usize = 1280;
 /// Dispatches that a batch of one block needs at most where none takes too long to stay whole.
 const DISPATCHES: usize = 40;
 /// Least milliseconds of the further dispatches into which a slow or busy device's work is cut.
@@ -45,15 +47,15 @@ fn since(before: Counts) -> Counts {
     }
 }
 
-/// Measures; `None` without a GPU.
-fn measured(gpu: Options, measures: &[Measure]) -> Option<Measured> {
+/// Measures so many rows; `None` without a GPU.
+fn measured(gpu: Options, rows: usize, measures: &[Measure]) -> Option<Measured> {
     if !common::backends().contains(&BackendChoice::Gpu) {
         return None;
     }
     let job = Job {
         backend: BackendChoice::Gpu,
         measures: measures.iter().copied().collect(),
-        protocol: Protocol { rows: ROWS, seq_len: 64, ..Protocol::default() },
+        protocol: Protocol { rows, seq_len: 64, ..Protocol::default() },
         ..Job::new("tiny-gpt2", "encyclopedia")
     };
     let text = std::fs::read(common::encyclopedia()).expect("a text");
@@ -77,21 +79,21 @@ fn measured(gpu: Options, measures: &[Measure]) -> Option<Measured> {
 }
 
 #[test]
-fn the_size_of_batches_changes_no_digit() {
+fn the_size_of_batches_changes_no_digit_and_kernels_are_counted_while_they_are_prepared() {
     let of = |batch_rows| {
         let options = Options { batch_rows: Some(batch_rows), ..Options::default() };
-        measured(options, &[Measure::Fit, Measure::Swap, Measure::Layers, Measure::Controls])
+        measured(options, ROWS, &[Measure::Fit, Measure::Swap, Measure::Layers, Measure::Controls])
     };
-    let Some(Measured { report: usual, is_timed, .. }) = of(1024) else { return };
+    let Some(Measured { report: usual, is_timed, prepared, .. }) = of(1024) else { return };
+    assert_counted(&prepared);
     let Measured { report: large, .. } = of(4096).expect("a GPU");
     assert!(is_timed.len() >= 2 * usual.blocks.len() && is_timed.iter().any(|is_timed| *is_timed), "{is_timed:?}");
     assert!(usual.blocks.iter().all(|block| block.scatter.is_some() && !block.controls.is_empty()));
     assert_eq!(usual, large);
 }
 
-#[test]
-fn kernels_are_counted_while_they_are_prepared() {
-    let Some(Measured { prepared, .. }) = measured(Options::default(), &[Measure::Fit]) else { return };
+/// Asserts that kernels are counted while they are prepared.
+fn assert_counted(prepared: &[(u64, u64)]) {
     let (first, counted) = prepared.split_first().expect("a stage");
     assert_eq!(*first, (0, 0), "before the device is open");
     let total = counted.first().map_or(0, |(_, total)| *total);
@@ -131,7 +133,7 @@ fn assert_untimed(choice: &KernelChoice, contests: usize) {
 fn answers_on_a_grid_of_a_tenth_of_a_second_are_waited_for_once_per_batch() {
     let Some(contests) = unknown_device() else { return };
     let options = Options { answer_grid_ms: Some(100.0), ..Options::default() };
-    let Measured { report, counts, took, .. } = measured(options, &[Measure::Fit]).expect("a GPU");
+    let Measured { report, counts, took, .. } = measured(options, ROWS, &[Measure::Fit]).expect("a GPU");
     let blocks = report.blocks.len();
     let batches = report.protocol.folds * 2;
     assert!(report.blocks.iter().all(|block| block.r2_lin.is_some()));
@@ -149,7 +151,7 @@ fn answers_on_a_grid_of_a_tenth_of_a_second_are_waited_for_once_per_batch() {
 fn a_clock_of_a_tenth_of_a_second_is_believed_no_more_than_it_shows() {
     let Some(contests) = unknown_device() else { return };
     let options = Options { clock_grain_ms: Some(100.0), ..Options::default() };
-    let Measured { report, is_timed, .. } = measured(options, &[Measure::Fit, Measure::Swap]).expect("a GPU");
+    let Measured { report, is_timed, .. } = measured(options, FEW_ROWS, &[Measure::Fit, Measure::Swap]).expect("a GPU");
     assert!(!is_timed.is_empty() && is_timed.iter().all(|is_timed| !is_timed), "times per row: {is_timed:?}");
     let (choice, _) = tuning(options);
     assert_untimed(&choice, contests);
