@@ -114,14 +114,3 @@ trial('a browser that calls back at every submission is asked by empty ones, and
   for (const kernel of RIVALS) assert.ok(whole.dispatches[kernel] > 0, `${kernel} does not compete`);
   assert.ok(timed(report).some((isTimed) => isTimed), 'no network was timed');
 });
-
-for (const [grid, grain] of [[GRID, GRAIN], [1, 100]]) {
-  trial(`with callbacks every ${grid} ms and a clock of ${grain} ms, swaps have losses and no times`, async () => {
-    const { report, opening, whole, late } = await measured(lateAnswers(grid, grain), SWAP);
-    told('coarse', { report, opening, whole, late });
-    const times = timed(report);
-    assert.ok(times.length >= 2 * report.blocks.length && !times.includes(true), `${times}`);
-    for (const { delta_ppl: { linear } } of report.blocks) assert.ok(Number.isFinite(linear), `${linear}`);
-    for (const kernel of RIVALS) assert.ok(!whole.dispatches[kernel], `${kernel} runs, chosen by chance`);
-  });
-}
