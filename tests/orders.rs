@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use common::{backends, fixture};
+use common::fixture;
 use futures::StreamExt;
 use futures::executor::block_on;
 use serde::Deserialize;
@@ -66,24 +66,38 @@ fn every_order_is_that_of_the_reference() {
         let json = std::fs::read_to_string(fixture(name).join("expected.json")).expect("a reference");
         let Expected { orders: expected } = serde_json::from_str(&json).expect("orders");
         assert_eq!(expected.len(), 5, "{name}");
-        // On an emulated GPU, one model takes as long as all on the CPU.
-        for backend in backends().into_iter().filter(|backend| *backend == BackendChoice::Cpu || name == "tiny-gpt2") {
-            let report = measured(of, backend, 15_000);
-            assert_eq!(report.orders.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
-            for (order, steps) in &expected {
-                let is_refitted = [orders::GREEDY_REFITTED, orders::LAYERS_LINEAR].contains(&&**order);
-                let is_of_few = name == "char-llama" && is_refitted;
-                let close = if is_of_few { CLOSE_OF_FEW } else { CLOSE };
-                let found = &report.orders[order];
-                let blocks: Vec<_> = found.iter().map(|step| step.block).collect();
-                let expected: Vec<_> = steps.iter().map(|step| step.block).collect();
-                assert_eq!(blocks, expected, "{name}, {order}, on {backend}");
-                for (found, expected) in found.iter().zip(steps) {
-                    let what = format!("{name}, {order}, block {}, on {backend}", found.block);
-                    common::assert_close(&what, found.ppl, expected.ppl, close * expected.ppl);
-                }
-            }
+        let report = measured(of, BackendChoice::Cpu, 15_000);
+        assert_eq!(report.orders.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+        for (order, steps) in &expected {
+            let is_refitted = [orders::GREEDY_REFITTED, orders::LAYERS_LINEAR].contains(&&**order);
+            let is_of_few = name == "char-llama" && is_refitted;
+            let steps: Vec<_> = steps.iter().map(|ExpectedStep { block, ppl }| (*block, *ppl)).collect();
+            let close = if is_of_few { CLOSE_OF_FEW } else { CLOSE };
+            assert_steps(&format!("{name}, {order}"), &report.orders[order], &steps, close);
         }
+    }
+}
+
+#[test]
+fn every_order_on_a_gpu_is_that_on_the_cpu() {
+    if common::gpu().is_none() {
+        return;
+    }
+    let [cpu, gpu] =
+        [BackendChoice::Cpu, BackendChoice::Gpu].map(|backend| measured(DECODERS[0], backend, 1280).orders);
+    assert!(cpu.len() == 5 && gpu.keys().eq(cpu.keys()), "{:?}", gpu.keys());
+    for (order, steps) in &cpu {
+        let steps: Vec<_> = steps.iter().map(|step| (step.block, step.ppl.expect("a perplexity"))).collect();
+        assert_steps(order, &gpu[order], &steps, CLOSE);
+    }
+}
+
+/// Asserts that blocks are the same, and perplexities as `close` to each other.
+fn assert_steps(what: &str, found: &[OrderStep], expected: &[(usize, f64)], close: f64) {
+    let blocks: Vec<_> = found.iter().map(|step| step.block).collect();
+    assert_eq!(blocks, expected.iter().map(|(block, _)| *block).collect::<Vec<_>>(), "{what}");
+    for (found, (block, ppl)) in found.iter().zip(expected) {
+        common::assert_close(&format!("{what}, block {block}"), found.ppl, *ppl, close * ppl);
     }
 }
 
