@@ -121,7 +121,8 @@ impl Preset {
             Self::Regularised => demos.regularised(),
             Self::FineTuned => demos.fine_tuned(),
             Self::Learned => return demos.learned(),
-            Self::Survey | Self::Kinds | Self::Swaps | Self::Curve => {
+            Self::Curve => return survey().collect(),
+            Self::Survey | Self::Kinds | Self::Swaps => {
                 let recorded = demos.families().into_iter().map(|name| Key::Recorded(name.into()));
                 return survey().chain(recorded).collect();
             }
