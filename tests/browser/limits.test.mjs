@@ -1,7 +1,8 @@
 // Devices with exactly WebGPU's default limits, and with lower ones.
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 
-import { open, trial } from './driver.mjs';
+import { FIXTURES, open, trial } from './driver.mjs';
 import { DEFAULTS, fewSteps, limited } from './shims.mjs';
 
 /** All but those that train whole networks for long or repeat others of these. */
@@ -10,7 +11,10 @@ const MEASURES = 'swap,rank-swap,greedy,layers,probes,degrees,baseline,conjuncti
 /** Training steps of each; the numbers need not be good. */
 const STEPS = 4;
 
-const CHOICE = { model: 'demo-gpt2', backend: 'gpu', rows: 1280 };
+const CHOICE = { backend: 'gpu', rows: 1280 };
+
+/** Small, since an emulated device measures it. */
+const [MODEL, TEXT] = [join(FIXTURES, 'tiny-gpt2'), join(FIXTURES, 'texts/encyclopedia.txt')];
 
 const r2 = ({ blocks }) => blocks.map((block) => block.r2_lin);
 
@@ -18,6 +22,10 @@ async function measured(query, shim) {
   const app = await open({ webgpu: true, query: { ...CHOICE, ...query }, shim });
   try {
     await app.started();
+    await app.choose({ 'model-select': ':own' });
+    await app.element('model-folder').setInputFiles(MODEL);
+    await app.choose({ 'text-select': ':file' });
+    await app.element('text-file').setInputFiles(TEXT);
     await app.run();
     const phase = await app.ended();
     if (phase === 'failed') return { error: await app.error() };
