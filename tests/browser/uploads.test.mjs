@@ -27,7 +27,7 @@ trial('at most 16 MiB of weights are written between two submissions', async (t)
     await app.started();
     await app.choose({ 'model-select': ':own' });
     await app.element('model-folder').setInputFiles(folder);
-    await app.choose({ 'text-select': 'tales:1', backend: 'gpu', rows: 640, folds: 2, gram: 'fast' });
+    await app.choose({ 'text-select': 'tales:1', backend: 'gpu', rows: 3200, folds: 2, gram: 'fast' });
     await app.measure();
     const { bytes, most } = await app.engine().evaluate(() => self.uploads);
     console.log(`    ${bytes} bytes, ${most} between two submissions`);
