@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Map, Value};
+use straightedge::paired::autocorrelation_factor;
 use straightedge::report::{BlockReport, Interval, LayerReport, PropertyScore, Report};
 
 const TOLERANCE: f64 = 1e-5;
@@ -290,12 +291,12 @@ fn check_interval(
     check_influence(what, &influences[name], width);
 }
 
-/// Influences add up to about nothing, and their standard error is that of the interval.
+/// Influences add up to about nothing, and their standard error, with that of neighbours that are alike, is the interval's.
 fn check_influence(what: &str, influence: &[f64], width: f64) {
     let count = influence.len() as f64;
     let sum: f64 = influence.iter().sum();
     let squares: f64 = influence.iter().map(|value| value * value).sum();
-    let error = (squares / (count * (count - 1.0))).sqrt();
+    let error = autocorrelation_factor(influence) * (squares / (count * (count - 1.0))).sqrt();
     assert!((0.7..1.4).contains(&(2.0 * 1.96 * error / width)), "{what}: error {error}, interval of {width}");
     assert!(sum.abs() / count <= 0.25 * width, "{what}: {influence:?}");
 }
