@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { FIXTURES, open, trial } from './driver.mjs';
 import { DEFAULTS, fewSteps, limited } from './shims.mjs';
 
-/** All but those that train whole networks for long or repeat others of these. */
-const MEASURES = 'swap,rank-swap,greedy,layers,probes,degrees,baseline,conjunction,controls,heal';
+/** One of each kind of work on a device; the others repeat it. */
+const MEASURES = 'swap,layers,probes,conjunction,controls';
 
 /** Training steps of each; the numbers need not be good. */
 const STEPS = 4;
@@ -49,16 +49,14 @@ trial('everything is measured within the default limits of WebGPU', async () => 
     assert.ok(off <= 1e-6, `block ${at} is off by ${off}`);
   }
   for (const block of report.blocks) {
-    const { delta_ppl, controls, degrees, probes, curves, conjunction, heal } = block;
+    const { delta_ppl, controls, probes, conjunction } = block;
     assert.ok(Number.isFinite(delta_ppl.linear) && Number.isFinite(conjunction), `block ${block.block} has numbers`);
-    assert.ok(Object.keys(delta_ppl).some((name) => /^rank_\d+$/.test(name)), `block ${block.block}: ${Object.keys(delta_ppl)}`);
-    for (const [name, found] of Object.entries({ controls, degrees, probes, curves, heal })) {
+    for (const [name, found] of Object.entries({ controls, probes })) {
       assert.ok(Object.keys(found).length > 0, `block ${block.block} has no ${name}`);
     }
     for (const [name, probe] of Object.entries(probes)) assert.ok(Number.isFinite(probe.r2) && probe.steps <= STEPS, name);
-    for (const [name, healed] of Object.entries(heal)) assert.ok(Number.isFinite(healed.delta_ppl), name);
   }
-  assert.ok(report.layers.length > 0 && Object.keys(report.orders).length > 0, 'layers and orders are measured');
+  assert.ok(report.layers.length > 0, 'layers are measured');
 });
 
 /** Limits below WebGPU's defaults, as some devices have in compatibility mode. */
