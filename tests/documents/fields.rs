@@ -249,16 +249,13 @@ fn a_recorded_report_has_no_other_fields() {
             checked += 1;
         }
     }
-    for (part, of) in [("blocks", &recorded["blocks"]), ("layers", &recorded["layers"])] {
+    let (blocks, layers, steps) = (&recorded["blocks"], &recorded["layers"], &recorded["orders"]["by_cost"]);
+    for (part, of) in [("blocks[]", blocks), ("layers[]", layers), ("orders.NAME[]", steps)] {
         for name in of[0].as_object().expect(part).keys() {
-            let path = format!("{part}[].{name}");
+            let path = format!("{part}.{name}");
             assert!(documented.iter().any(|field| field.starts_with(&path)), "{path} is not documented");
             checked += 1;
         }
-    }
-    for name in recorded["orders"]["by_cost"][0].as_object().expect("a step").keys() {
-        assert!(documented.contains(&format!("orders.NAME[].{name}")), "{name} of a step is not documented");
-        checked += 1;
     }
     assert!(checked >= 60, "only {checked} fields were compared");
 }
