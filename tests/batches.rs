@@ -4,7 +4,6 @@
 mod common;
 
 use std::rc::Rc;
-use std::time::Instant;
 
 use futures::StreamExt;
 use futures::executor::block_on;
@@ -19,18 +18,12 @@ use straightedge::weights::FolderFiles;
 const ROWS: usize = 7680;
 /// Enough where batches do not matter.
 const FEW_ROWS: usize = 1280;
-/// Dispatches that a batch of one block needs at most where none takes too long to stay whole.
-const DISPATCHES: usize = 40;
-/// Least milliseconds of the further dispatches into which a slow or busy device's work is cut.
-const LEAST_PIECE_MS: usize = 2;
 
 /// A measurement of tiny-gpt2.
 struct Measured {
     /// The report without times and system.
     report: Report,
     counts: Counts,
-    /// Milliseconds of the measurement.
-    took: usize,
     /// Whether a time per row was measured, for each network and replacement of each block.
     is_timed: Vec<bool>,
     /// Kernels that were prepared, and of how many, as the events tell it.
@@ -61,10 +54,10 @@ fn measured(gpu: Options, rows: usize, measures: &[Measure]) -> Measured {
     };
     let text = std::fs::read(common::encyclopedia()).expect("a text");
     let files = Rc::new(FolderFiles::new(common::fixture("tiny-gpt2")));
-    let (before, start) = (Counts::now(), Instant::now());
+    let before = Counts::now();
     let events: Vec<Event> =
         block_on(measure_inputs(job, Inputs { gpu, ..Inputs::new(files, Text::Plain(text)) }).collect());
-    let (counts, took) = (since(before), start.elapsed().as_millis() as usize);
+    let counts = since(before);
     let mut recorder = Recorder::default();
     events.iter().for_each(|event| recorder.record(event));
     let mut report = recorder.into_report().expect("a report");
@@ -76,7 +69,7 @@ fn measured(gpu: Options, rows: usize, measures: &[Measure]) -> Measured {
     });
     let is_timed = times.map(|time| time.is_some()).collect();
     let report = Report { seconds: Default::default(), peak_memory: None, ..report };
-    Measured { report, counts, took, is_timed, prepared: prepared.collect() }
+    Measured { report, counts, is_timed, prepared: prepared.collect() }
 }
 
 #[test]
@@ -137,7 +130,7 @@ fn assert_untimed(choice: &KernelChoice, contests: usize) {
 fn answers_on_a_grid_of_a_tenth_of_a_second_are_waited_for_once_per_batch() {
     let Some(contests) = unknown_device() else { return };
     let options = Options { answer_grid_ms: Some(100.0), ..Options::default() };
-    let Measured { report, counts, took, .. } = measured(options, ROWS, &[Measure::Fit]);
+    let Measured { report, counts, .. } = measured(options, ROWS, &[Measure::Fit]);
     let blocks = report.blocks.len();
     let batches = report.protocol.folds * 2;
     assert!(report.blocks.iter().all(|block| block.r2_lin.is_some()));
@@ -147,8 +140,7 @@ fn answers_on_a_grid_of_a_tenth_of_a_second_are_waited_for_once_per_batch() {
     let most = blocks * (batches + 4) + opening.waits;
     assert!(counts.waits >= blocks * batches, "{counts:?}: is this counting?");
     assert!(counts.waits <= most, "{counts:?} for {blocks} blocks of {batches} batches after {opening:?}");
-    let most = DISPATCHES * blocks * batches + opening.dispatches + took / LEAST_PIECE_MS;
-    assert!(counts.dispatches <= most, "{counts:?} for {blocks} blocks of {batches} batches after {opening:?}");
+    // How finely work is cut depends on what else the machine does; the tests of the pacer have a clock of their own.
 }
 
 #[test]
