@@ -84,7 +84,7 @@ mod tests {
             x.extend(inputs.map(|value| value as f32));
             y.extend(mix.map(|row| row.iter().zip(&outputs).map(|(m, y)| m * y).sum::<f64>() as f32));
         }
-        let mut moments = Moments::empty(&Scale::from_rows(&x, 4), &Scale::from_rows(&y, 4), true);
+        let mut moments = Moments::heldout(&Scale::from_rows(&x, 4), &Scale::from_rows(&y, 4));
         moments.add_rows(&x, &y);
         canonical_score(0, &moments).expect("a score")
     }

@@ -297,7 +297,7 @@ mod tests {
             }
             x.extend(values);
         }
-        let mut moments = Moments::empty(&Scale::from_rows(&x, d), &Scale::from_rows(&y, D_OUT), false);
+        let mut moments = Moments::training(&Scale::from_rows(&x, d), &Scale::from_rows(&y, D_OUT));
         moments.add_rows(&x, &y);
         moments
     }

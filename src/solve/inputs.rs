@@ -82,7 +82,7 @@ mod tests {
             })
             .collect();
         let scale = Scale::from_rows(&rows, d);
-        let mut folds = [Moments::empty(&scale, &scale, false), Moments::empty(&scale, &scale, true)];
+        let mut folds = [Moments::training(&scale, &scale), Moments::heldout(&scale, &scale)];
         rows.chunks_exact(d).enumerate().for_each(|(i, row)| folds[usize::from(i >= 300)].add_row(row, row));
         let found = InputDistribution::new(0, &folds).expect("a solution");
         assert_eq!(found.factor.len(), d * d);

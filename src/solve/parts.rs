@@ -212,12 +212,12 @@ mod tests {
             moments
         };
         let folds: Vec<Moments> = (0..4).map(|index| fold(index == 3)).collect();
-        let told: Option<Vec<Moments>> = folds.iter().map(|fold| Moments::from_wire(&fold.to_wire())).collect();
-        let told = told.expect("moments");
+        let received: Option<Vec<Moments>> = folds.iter().map(|fold| Moments::from_wire(&fold.to_wire())).collect();
+        let received = received.expect("moments");
         let fit = HeadlineFit::new(2, &folds).expect("a fit");
         assert_eq!((fit.kept().rank, fit.kept().cut.ncols()), (d - 1, 1));
         let kept = RetainedSpace::from_wire(&fit.kept().to_wire()).expect("what is kept");
-        let rest = Remainder::new(2, &told).and_then(|part| part.finish(&told, &kept)).expect("the rest");
+        let rest = Remainder::new(2, &received).and_then(|part| part.finish(&received, &kept)).expect("the rest");
         let rest = RemainderScore::from_wire(&rest.to_wire()).expect("the rest");
         let found = fit.score(&folds).expect("a score").complete(rest);
         let expected = score_block(2, &folds).expect("a score");

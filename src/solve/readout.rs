@@ -71,7 +71,7 @@ mod tests {
             (0..40).map(|i| [5.0 + (i % 7) as f32, -3.0 + 0.5 * (i % 5) as f32, (i % 3) as f32]).collect();
         let y: Vec<[f32; 2]> = (0..40).map(|i| [2.0 + (i % 4) as f32, -((i % 6) as f32)]).collect();
         let scale = |rows: &[f32], cols| Scale::from_rows(rows, cols);
-        let mut moments = Moments::empty(&scale(x.as_flattened(), 3), &scale(y.as_flattened(), 2), false);
+        let mut moments = Moments::training(&scale(x.as_flattened(), 3), &scale(y.as_flattened(), 2));
         x.iter().zip(&y).for_each(|(x, y)| moments.add_row(x, y));
         (x, y, moments)
     }

@@ -65,7 +65,7 @@ mod tests {
     fn moments(parts: [&(Vec<f32>, Vec<f32>); 2]) -> [Moments; 2] {
         let (x, y) = (Scale::from_rows(&parts[0].0, D), Scale::from_rows(&parts[0].1, 1));
         parts.map(|(rows_x, rows_y)| {
-            let mut moments = Moments::empty(&x, &y, false);
+            let mut moments = Moments::training(&x, &y);
             moments.add_rows(rows_x, rows_y);
             moments
         })

@@ -100,7 +100,7 @@ mod tests {
         }
         let y: Vec<f32> = x.chunks(d).map(|row| row[0] + random.normal() as f32).collect();
         let scale = |d| Scale { shift: vec![0.0; d], exponent: vec![4; d] };
-        let mut moments = Moments::empty(&scale(d), &scale(1), false);
+        let mut moments = Moments::training(&scale(d), &scale(1));
         moments.add_rows(&x, &y);
         moments
     }

@@ -190,7 +190,7 @@ mod tests {
         let mut random = Random::new(3);
         let mut values = || (0..60 * d).map(|_| random.normal() as f32).collect::<Vec<_>>();
         let scale = Scale { shift: vec![0.5; d], exponent: vec![3; d] };
-        let mut moments = Moments::empty(&scale, &scale, false);
+        let mut moments = Moments::training(&scale, &scale);
         moments.add_rows(&values(), &values());
         moments
     }
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn the_full_square_of_y_crosses_too() {
         let scale = Scale { shift: vec![0.0; 2], exponent: vec![3; 2] };
-        let mut moments = Moments::empty(&scale, &scale, true);
+        let mut moments = Moments::heldout(&scale, &scale);
         moments.add_rows(&[1.0, 2.0], &[3.0, 4.0]);
         crosses(moments.clone(), &moments.to_wire(), Moments::from_wire);
     }

@@ -151,7 +151,17 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Moments without rows, with the shifts of `x` and `y`; with the full yyᵀ if `heldout`.
+    /// Moments without rows of a fold to train on, with the shifts of `x` and `y`.
+    pub fn training(x: &Scale, y: &Scale) -> Self {
+        Self::empty(x, y, false)
+    }
+
+    /// The same for the held-out fold, with the full yyᵀ.
+    pub fn heldout(x: &Scale, y: &Scale) -> Self {
+        Self::empty(x, y, true)
+    }
+
+    /// Either, with the full yyᵀ if `heldout`.
     pub fn empty(x: &Scale, y: &Scale, heldout: bool) -> Self {
         let (d_in, d_out) = (x.cols(), y.cols());
         Self {
@@ -363,9 +373,9 @@ mod tests {
         let rows = 2 * BLOCK_ROWS + 7;
         let (x, y) = (noise(rows * 5, 5), noise(rows * 3, 6));
         let (scale_x, scale_y) = (Scale::from_rows(&x, 5), Scale::from_rows(&y, 3));
-        let mut found = Moments::empty(&scale_x, &scale_y, true);
+        let mut found = Moments::heldout(&scale_x, &scale_y);
         found.add_rows(&x, &y);
-        let mut expected = Moments::empty(&scale_x, &scale_y, true);
+        let mut expected = Moments::heldout(&scale_x, &scale_y);
         let outer = |sums: &mut [f64], a: &[f64], b: &[f64]| {
             let products = a.iter().flat_map(|a| b.iter().map(move |b| a * b));
             sums.iter_mut().zip(products).for_each(|(sum, product)| *sum += product);
@@ -390,14 +400,14 @@ mod tests {
         let (x, y) = (noise(60 * 4, 3), noise(60 * 2, 4));
         let (scale_x, scale_y) = (Scale::from_rows(&x, 4), Scale::from_rows(&y, 2));
         let part = |rows: std::ops::Range<usize>| {
-            let mut moments = Moments::empty(&scale_x, &scale_y, true);
+            let mut moments = Moments::heldout(&scale_x, &scale_y);
             rows.for_each(|row| moments.add_row(&x[row * 4..][..4], &y[row * 2..][..2]));
             moments
         };
         let whole = part(0..60);
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let parts = [part(0..10), part(10..35), part(35..60)];
-            let mut sum = Moments::empty(&scale_x, &scale_y, true);
+            let mut sum = Moments::heldout(&scale_x, &scale_y);
             order.iter().for_each(|&k| sum.merge(&parts[k]));
             assert_eq!(sum.n, whole.n);
             for (found, expected) in sum.xx.iter().chain(&sum.xy).zip(whole.xx.iter().chain(&whole.xy)) {

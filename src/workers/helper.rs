@@ -63,7 +63,7 @@ impl<'a> Helper<'a> {
         Message { head: serde_json::to_string(&head).unwrap_or_default(), singles, doubles }
     }
 
-    /// Obeys a request. The reply to the last one about a block tells when all of them were at work.
+    /// Handles a request. The reply to the last one about a block tells when all of them were at work.
     async fn timed(&mut self, request: HelperRequest, message: Message) -> Result<HelperAnswer> {
         let of_rows = matches!(request, HelperRequest::Block(_) | HelperRequest::Rows { .. } | HelperRequest::Moments);
         let is_last = matches!(request, HelperRequest::Moments | HelperRequest::Solve { .. } | HelperRequest::Kept);
@@ -72,7 +72,7 @@ impl<'a> Helper<'a> {
             self.row_time = None;
         }
         let start = unix_seconds();
-        let mut answer = self.obey(request, message).await?;
+        let mut answer = self.handle(request, message).await?;
         let total = if of_rows { &mut self.row_time } else { &mut self.solve_time };
         let this = WorkTime::since(start);
         let time = total.take().map_or(this, |before| before.and(this));
@@ -84,7 +84,7 @@ impl<'a> Helper<'a> {
         Ok(answer)
     }
 
-    async fn obey(
+    async fn handle(
         &mut self,
         request: HelperRequest,
         Message { singles, doubles, .. }: Message,

@@ -53,9 +53,7 @@ pub fn rotate(x: &Tensor, rotary: &Rotary<Tensor>) -> Result<Tensor> {
 /// Attention within every window, on so many threads; `weights` maps raw scores `(windows, heads, seq_len, seq_len)` to
 /// attention weights.
 pub(super) fn attention_by(
-    q: &Tensor,
-    k: &Tensor,
-    v: &Tensor,
+    [q, k, v]: [&Tensor; 3],
     shape: AttentionShape,
     threads: usize,
     weights: impl FnOnce(Tensor) -> Result<Tensor>,
@@ -70,7 +68,7 @@ pub(super) fn attention_by(
 
 /// Attention within every window.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
-    attention_by(q, k, v, shape, parallel::threads(), |scores| attention_weights(scores, shape))
+    attention_by([q, k, v], shape, parallel::threads(), |scores| attention_weights(scores, shape))
 }
 
 /// `(rows, heads·head_dim)` to `(windows, attention heads, seq_len, head_dim)`, with key and value heads repeated.

@@ -144,7 +144,7 @@ impl Backend for CpuBackend {
             let threads = parallel::threads() / windows.len().max(1);
             let window = |x: &Tensor, index: usize| x.narrow(0, index * shape.seq_len, shape.seq_len);
             let mixed = parallel::map(&windows, |&index| {
-                attend(&window(q, index)?, &window(k, index)?, &window(v, index)?, shape, threads)
+                attend([&window(q, index)?, &window(k, index)?, &window(v, index)?], shape, threads)
             });
             Tensor::cat(&mixed.into_iter().collect::<candle_core::Result<Vec<_>>>()?, 0)
         })
@@ -259,10 +259,10 @@ fn run<T>(what: &str, body: impl FnOnce() -> candle_core::Result<T>) -> Result<T
 }
 
 /// Attention within one window, on so many threads. Heads are read in place unless several share a key.
-fn attend(q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape, threads: usize) -> candle_core::Result<Tensor> {
+fn attend([q, k, v]: [&Tensor; 3], shape: AttentionShape, threads: usize) -> candle_core::Result<Tensor> {
     let softmax = |scores| fused::softmax(scores, shape.scale as f32, &|position| shape.attended(position));
     if shape.kv_heads != shape.heads {
-        return composed::attention_by(q, k, v, shape, threads, softmax);
+        return composed::attention_by([q, k, v], shape, threads, softmax);
     }
     let heads = |x: &Tensor| x.reshape((shape.seq_len, shape.heads, shape.head_dim))?.transpose(0, 1);
     let scores = matmul(&heads(q)?, &heads(k)?.transpose(1, 2)?, threads)?;

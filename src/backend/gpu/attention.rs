@@ -41,47 +41,53 @@ pub(super) fn record(engine: &Engine, choice: &KernelChoice, heads: &Heads<'_>, 
 
     let entries = heads.windows * shape.heads;
     let scores = engine.output(entry_bytes * step.min(entries) as u64);
+    let attention = AttentionEntries { engine, choice, heads, shape, scores: &scores };
     for first in (0..entries).step_by(step) {
         let count = step.min(entries - first);
-        record_entries(engine, choice, heads, &scores, shape, [first, count], entry_ms * count as f64);
+        attention.record([first, count], entry_ms * count as f64);
     }
     Ok(())
 }
 
-fn record_entries(
-    engine: &Engine,
-    choice: &KernelChoice,
-    heads: &Heads<'_>,
-    scores: &Buffer,
+/// Attention of some windows and heads, through one buffer of scores.
+struct AttentionEntries<'a> {
+    engine: &'a Engine,
+    choice: &'a KernelChoice,
+    heads: &'a Heads<'a>,
     shape: AttentionShape,
-    [first, count]: [usize; 2],
-    ms: f64,
-) {
-    let causal = u32::from(shape.causal);
-    let [seq_len, head_dim] = [shape.seq_len as u32, shape.head_dim as u32];
-    let [tiles, feature_tiles] = [shape.seq_len, shape.head_dim].map(|side| side.div_ceil(TILE) as u32);
-    let (q_heads, kv_heads, first, count) = (shape.heads as u32, shape.kv_heads as u32, first as u32, count as u32);
+    scores: &'a Buffer,
+}
 
-    let scale = shape.scale as f32;
-    let params = ScoresParams { seq_len, heads: q_heads, kv_heads, head_dim, first, causal, scale };
-    let groups = [tiles * tiles, count, 1];
-    engine.dispatch(&ATTENTION_SCORES, &params, &[heads.q, heads.k, scores], groups, ms);
+impl AttentionEntries<'_> {
+    /// Records `count` windows and heads from `first` on, each of whose kernels takes about `ms` milliseconds.
+    fn record(&self, [first, count]: [usize; 2], ms: f64) {
+        let Self { engine, choice, heads, shape, scores } = *self;
+        let causal = u32::from(shape.causal);
+        let [seq_len, head_dim] = [shape.seq_len as u32, shape.head_dim as u32];
+        let [tiles, feature_tiles] = [shape.seq_len, shape.head_dim].map(|side| side.div_ceil(TILE) as u32);
+        let (q_heads, kv_heads, first, count) = (shape.heads as u32, shape.kv_heads as u32, first as u32, count as u32);
 
-    let rows = count * seq_len;
-    if !shape.is_plain() {
-        let softcap = shape.softcap.unwrap_or(0.0);
-        let params = TermsParams { len: rows * seq_len, seq_len, heads: q_heads, first, softcap };
-        let slopes = engine.input(bytemuck::cast_slice(&shape.slopes()));
-        let groups = engine.grid(&ATTENTION_TERMS, params.len as usize);
-        engine.dispatch(&ATTENTION_TERMS, &params, &[&slopes, scores], groups, ms);
+        let scale = shape.scale as f32;
+        let params = ScoresParams { seq_len, heads: q_heads, kv_heads, head_dim, first, causal, scale };
+        let groups = [tiles * tiles, count, 1];
+        engine.dispatch(&ATTENTION_SCORES, &params, &[heads.q, heads.k, scores], groups, ms);
+
+        let rows = count * seq_len;
+        if !shape.is_plain() {
+            let softcap = shape.softcap.unwrap_or(0.0);
+            let params = TermsParams { len: rows * seq_len, seq_len, heads: q_heads, first, softcap };
+            let slopes = engine.input(bytemuck::cast_slice(&shape.slopes()));
+            let groups = engine.grid(&ATTENTION_TERMS, params.len as usize);
+            engine.dispatch(&ATTENTION_TERMS, &params, &[&slopes, scores], groups, ms);
+        }
+
+        let reach = shape.reach.unwrap_or(shape.seq_len).min(shape.seq_len) as u32;
+        let params = SoftmaxParams { rows, seq_len, causal, reach };
+        let kernel = choice.reduction.of(&ATTENTION_SOFTMAX);
+        engine.dispatch(kernel, &params, &[scores], engine.group_grid(rows as usize), ms);
+
+        let params = ValuesParams { seq_len, heads: q_heads, kv_heads, head_dim, first, causal };
+        let groups = [tiles * feature_tiles, count, 1];
+        engine.dispatch(&ATTENTION_VALUES, &params, &[scores, heads.v, heads.out], groups, ms);
     }
-
-    let reach = shape.reach.unwrap_or(shape.seq_len).min(shape.seq_len) as u32;
-    let params = SoftmaxParams { rows, seq_len, causal, reach };
-    let kernel = choice.reduction.of(&ATTENTION_SOFTMAX);
-    engine.dispatch(kernel, &params, &[scores], engine.group_grid(rows as usize), ms);
-
-    let params = ValuesParams { seq_len, heads: q_heads, kv_heads, head_dim, first, causal };
-    let groups = [tiles * feature_tiles, count, 1];
-    engine.dispatch(&ATTENTION_VALUES, &params, &[scores, heads.v, heads.out], groups, ms);
 }

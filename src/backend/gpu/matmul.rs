@@ -1,7 +1,7 @@
 //! Matrix products, split into dispatches of bounded time.
 
 use super::choice::KernelChoice;
-use super::device::{Buffer, Engine, Part, Tensor};
+use super::device::{Buffer, Engine, Part};
 use super::kernels::products::MatmulParams;
 
 /// One product: rows of x times the transposed rows of a weight part.
@@ -54,21 +54,4 @@ pub(super) fn piece(tiles: [usize; 2], most: f64, limit: usize) -> [usize; 2] {
     let [rows, cols] = tiles.map(|side| side.clamp(1, limit));
     let cols = cols.min(most);
     [rows.min(most / cols).max(1), cols]
-}
-
-/// Records x·weightᵀ + bias for a weight in any number of parts.
-pub(super) fn linear(
-    engine: &Engine,
-    choice: &KernelChoice,
-    x: (&Buffer, usize),
-    weight: &Tensor,
-    bias: Option<&Buffer>,
-    out: &Buffer,
-) {
-    let (x, rows) = x;
-    for part in weight.parts.iter() {
-        let product =
-            Product { x, rows, inner: weight.shape.cols, weight: part, bias, out, out_cols: weight.shape.rows };
-        record(engine, choice, &product);
-    }
 }

@@ -14,7 +14,8 @@ use super::kernels::{
     GatherParams, ROTATE, ROW_COSINES, ROW_DISTANCE_RATIOS, ROW_SQUARED_DISTANCES, RotateParams, RowsParams,
     STANDARDISE, TRANSPOSE, WINDOW_PRODUCTS, WindowParams,
 };
-use super::{matmul, packed};
+use super::matmul::{self, Product};
+use super::packed;
 use crate::backend::{
     Activation, Adam, AdamStep, AttentionShape, BATCH_ROWS, Backend, GramRows, GramShape, Rotary, Shape, Storage,
 };
@@ -151,10 +152,20 @@ impl Backend for GpuBackend {
         }
         let out = self.output("linear output", Shape::new(x.shape.rows, weight.shape.rows))?;
         let bias = bias.map(Tensor::buffer).transpose()?;
-        let x = (x.buffer()?, x.shape.rows);
-        match weight.storage {
-            Storage::F32 => matmul::linear(&self.engine, &self.choice, x, weight, bias, out.buffer()?),
-            _ => self.packed_linear(x, weight, bias, out.buffer()?),
+        for part in weight.parts.iter() {
+            let product = Product {
+                x: x.buffer()?,
+                rows: x.shape.rows,
+                inner: weight.shape.cols,
+                weight: part,
+                bias,
+                out: out.buffer()?,
+                out_cols: weight.shape.rows,
+            };
+            match weight.storage {
+                Storage::F32 => matmul::record(&self.engine, &self.choice, &product),
+                storage => self.packed_product(&product, storage),
+            }
         }
         Ok(out)
     }

@@ -54,18 +54,15 @@ impl GpuBackend {
         out
     }
 
-    /// Records x·weightᵀ + bias for a packed weight in any number of parts.
-    pub(super) fn packed_linear(&self, x: (&Buffer, usize), weight: &Tensor, bias: Option<&Buffer>, out: &Buffer) {
-        let (inner, out_cols) = (weight.shape.cols, weight.shape.rows);
+    /// Records a product whose weight is packed, a bounded number of unpacked rows at a time.
+    pub(super) fn packed_product(&self, product: &Product<'_>, storage: Storage) {
+        let (part, inner) = (product.weight, product.inner);
         let step = (UNPACKED_BYTES / (4 * inner).max(1)).max(1);
-        for part in weight.parts.iter() {
-            for first in (0..part.rows).step_by(step) {
-                let rows = step.min(part.rows - first);
-                let buffer = self.unpacked(&part.buffer, weight.storage, first * inner / 2, rows * inner / 2);
-                let piece = Part { first_row: part.first_row + first, rows, buffer };
-                let product = Product { x: x.0, rows: x.1, inner, weight: &piece, bias, out, out_cols };
-                matmul::record(&self.engine, &self.choice, &product);
-            }
+        for first in (0..part.rows).step_by(step) {
+            let rows = step.min(part.rows - first);
+            let buffer = self.unpacked(&part.buffer, storage, first * inner / 2, rows * inner / 2);
+            let piece = Part { first_row: part.first_row + first, rows, buffer };
+            matmul::record(&self.engine, &self.choice, &Product { weight: &piece, ..*product });
         }
     }
 

@@ -76,12 +76,12 @@ impl<'a, B: Backend> Sweep<'a, B> {
             let work = async {
                 let entering = unfinished.saves().then(|| stream.clone());
                 let rows = block_pass.run(stream);
-                let visited = unfinished.beside_rows(self, measuring, (index, entering), rows).await?;
+                let visited = unfinished.measure_during_rows(self, measuring, (index, entering), rows).await?;
                 unfinished.add(self, visited);
                 self.pass.out.span(Lane::Forks, Some(index), measuring.forks.carry(&block, index)).await?;
                 drop(block);
                 // While the next weights are still on their way, results need not wait for them.
-                unfinished.beside(self, measuring, usize::MAX, loaded.map(|_| Ok(()))).await
+                unfinished.measure_during(self, measuring, usize::MAX, loaded.map(|_| Ok(()))).await
             };
             let load = async {
                 let next = self.load_next(index, last).await;

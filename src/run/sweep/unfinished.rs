@@ -77,7 +77,7 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
 
     /// Runs `rows`, which take the rows `stream` through the block `index`, and measures blocks as soon as they are
     /// solved. Afterwards there is room for one more, and the measured blocks are closed.
-    pub(super) async fn beside_rows<R>(
+    pub(super) async fn measure_during_rows<R>(
         &mut self,
         sweep: &Sweep<'a, B>,
         measuring: &mut Measuring<'_, 'a, B>,
@@ -96,12 +96,12 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
             return rows.await;
         }
         let left = self.most - 1;
-        self.beside(sweep, measuring, left, rows).await
+        self.measure_during(sweep, measuring, left, rows).await
     }
 
     /// Awaits `work` and measures blocks as soon as they are solved; afterwards at most `left` are unsolved, and the
     /// measured ones are closed, also if `work` fails. Only a cancellation ends it at once.
-    pub(super) async fn beside<R>(
+    pub(super) async fn measure_during<R>(
         &mut self,
         sweep: &Sweep<'a, B>,
         measuring: &mut Measuring<'_, 'a, B>,
@@ -127,7 +127,7 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
 
     /// Measures and closes the blocks left.
     pub(super) async fn finish(&mut self, sweep: &Sweep<'a, B>, measuring: &mut Measuring<'_, 'a, B>) -> Result<()> {
-        self.beside(sweep, measuring, 0, async { Ok(()) }).await
+        self.measure_during(sweep, measuring, 0, async { Ok(()) }).await
     }
 
     /// Measures blocks until `done`, and until at most `left` are unsolved.

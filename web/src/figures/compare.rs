@@ -135,14 +135,14 @@ fn rows_per_input(lines: &[&ChartLine], quantity: Field) -> Option<String> {
         }
     }
     let is_one = groups.len() == 1 && groups[0].1.len() == lines.len();
-    let told =
+    let group =
         |(rows, names): (String, Vec<String>)| fill(result().rows_of, &[("rows", &rows), ("names", &names.join(", "))]);
     match groups.len() {
         0 => None,
         _ if is_one => Some(fill(result().rows_alike, &[("rows", &groups[0].0)])),
         _ => {
-            let told: Vec<String> = groups.into_iter().map(told).collect();
-            Some(fill(result().rows_differ, &[("rows", &told.join("; "))]))
+            let all: Vec<String> = groups.into_iter().map(group).collect();
+            Some(fill(result().rows_differ, &[("rows", &all.join("; "))]))
         }
     }
 }
