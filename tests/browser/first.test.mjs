@@ -73,6 +73,42 @@ trial('the first view needs no module, and what is pressed on it is done once th
   }
 });
 
+trial('a link to a view shows what is recorded before any module has arrived, and the page takes it over', async () => {
+  const script = await (await fetch(new URL('early.js', SITE))).text();
+  const views = Object.keys(JSON.parse(script.match(/const VIEWS = (.*);/)[1]));
+  const { letGo, before } = held();
+  const app = await open({ webgpu: false, query: { view: 'profile' }, before, waitUntil: 'commit' });
+  const board = app.page.locator('.results');
+  const shown = async (view) => {
+    await app.element(`tab-${view}`).and(app.page.locator('[aria-selected=true]')).waitFor();
+    return { marks: await board.locator('svg :is(circle, rect, path)').count(), text: await board.innerText() };
+  };
+  try {
+    const recorded = {};
+    for (const view of views) {
+      await app.page.goto(new URL(`?view=${view}`, SITE).href, { waitUntil: 'commit' });
+      recorded[view] = await shown(view);
+    }
+    letGo();
+    for (const view of views) {
+      await app.page.goto(new URL(`?view=${view}`, SITE).href);
+      await app.started();
+      assert.deepEqual(recorded[view], await shown(view), view);
+    }
+    const drawn = views.filter((view) => recorded[view].marks > 6);
+    assert.deepEqual(drawn, ['block', 'controls', 'healing', 'layers', 'losses', 'probes', 'profile', 'regimes']);
+    // In another language, or with anything else in the link, the page alone shows it.
+    for (const more of ['&lang=de', '&rows=5120']) {
+      await app.page.goto(new URL(`?view=losses${more}`, SITE).href, { waitUntil: 'commit' });
+      await app.started();
+      assert.equal(await app.page.evaluate(() => performance.getEntriesByType('resource').some(({ name }) => name.includes('/views/'))), false);
+    }
+    assert.deepEqual(app.faults, []);
+  } finally {
+    await app.browser.close();
+  }
+});
+
 /** A line of 1.6 Mbit/s, with the delay of a phone. */
 const SLOW = { offline: false, latency: 150, downloadThroughput: 1.6e6 / 8, uploadThroughput: 0.75e6 / 8 };
 

@@ -1,13 +1,16 @@
-// Runs before the page's module: hides the pre-rendered view, which is in English, if the link opens another one or the
-// page opens in another language, answers clicks on the switches of the blocks with the recorded texts, and remembers
-// them, and a press on Measure, for the page.
+// Runs before the page's module: where a link opens another pre-rendered view, shows that; hides what is pre-rendered,
+// which is in English, if the link asks for more or the page opens in another language; answers clicks on the switches of
+// the blocks with the recorded texts, and remembers them, and a press on Measure, for the page.
 const root = document.documentElement;
 const asked = new URLSearchParams(location.search);
 const LANGUAGES = ['en', 'de'];
+// The files of the other views, with their hashes.
+const VIEWS = {/* views */};
 const tags = navigator.languages.map((tag) => tag.split('-')[0].toLowerCase());
 root.lang = [asked.get('lang'), ...tags].find((tag) => LANGUAGES.includes(tag)) ?? 'en';
-const isFirst = ([name, value]) => ['v', 'lang'].includes(name) || (name === 'view' && value === 'sides');
-if (root.lang !== 'en' || ![...asked].every(isFirst) || location.hash.startsWith('#r=')) root.dataset.linked = '';
+const asksMore = [...asked.keys()].some((name) => !['v', 'lang', 'view'].includes(name)) || location.hash.startsWith('#r=');
+const view = root.lang === 'en' && !asksMore ? asked.get('view') ?? 'sides' : '';
+if (view !== 'sides') root.dataset.linked = '';
 if (asked.has('embed')) root.dataset.embed = '';
 
 let isReady = false;
@@ -34,6 +37,19 @@ const texts = 'linked' in root.dataset
   ? Promise.reject(new Error('another view is opened'))
   : fetch('./data/continuations/demo-gpt2.json', { priority: 'high' }).then((answer) => answer.json());
 texts.catch(() => {});
+
+/** Puts a pre-rendered view in place of the first one, unless the page is there already. */
+async function put(name) {
+  const html = await fetch(`./views/${name}.html`, { priority: 'high', integrity: VIEWS[name] }).then((answer) => answer.text());
+  if (document.readyState === 'loading') await new Promise((loaded) => { addEventListener('DOMContentLoaded', loaded, { once: true }); });
+  const place = document.getElementById('app');
+  if (!place.querySelector('[inert]')) return;
+  place.innerHTML = html;
+  delete root.dataset.linked;
+}
+// Without it the page shows the view as soon as its module has arrived.
+if (Object.hasOwn(VIEWS, view)) put(view).catch(() => {});
+
 const part = (name) => document.querySelector(`[data-testid=recorded-${name}]`);
 
 /** Shows the recorded text of the linear blocks `on`, exactly as the page itself writes it. */

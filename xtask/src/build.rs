@@ -12,7 +12,7 @@ use crate::bundle;
 use crate::command::root;
 use crate::commit::commit;
 use crate::compile::{compile, compile_selected, ensure_target};
-use crate::first_view;
+use crate::first_view::{self, Views};
 use crate::integrity;
 use crate::modules::{CHECKS, Effort, MODULES, Module, TABLE};
 use crate::offline;
@@ -70,17 +70,17 @@ impl Build {
         }
         // Link-time optimisation keeps one core busy; others compile the page natively meanwhile.
         thread::scope(|scope| {
-            let view = scope.spawn(first_view::render);
-            self.make(effort, page_ready, || view.join().expect("the first view's thread does not panic").map(Some))
+            let views = scope.spawn(first_view::render);
+            self.make(effort, page_ready, || views.join().expect("the thread of the views does not panic").map(Some))
         })
     }
 
-    /// Makes the folder to serve; `view` waits for the first view.
+    /// Makes the folder to serve; `views` waits for the pre-rendered views.
     fn make(
         &self,
         effort: Effort,
         page_ready: &dyn Fn() -> Result<()>,
-        view: impl FnOnce() -> Result<Option<String>>,
+        views: impl FnOnce() -> Result<Option<Views>>,
     ) -> Result<PathBuf> {
         let commit = commit();
         let mut progress = Progress::new(if effort == Effort::Full { 5 } else { 4 });
@@ -101,22 +101,22 @@ impl Build {
         let table = compile_selected("straightedge_parquet_text", &TABLE, "wasm-engine", effort, None)?;
         finished.push(wasm::finish_plain("table", &table, effort)?);
         if effort == Effort::Full {
-            progress.next("the first view");
+            progress.next("the recorded views");
         }
-        self.assemble(&finished, view()?.as_deref(), &dist, commit.as_deref())?;
+        self.assemble(&finished, views()?, &dist, commit.as_deref())?;
         progress.next("the files of the site");
         offline::write(&dist, effort)?;
         bundle::print_sizes(&dist, effort)?;
         Ok(dist)
     }
 
-    /// Assembles the site from these modules and this first view.
-    fn assemble(&self, modules: &[PathBuf], view: Option<&str>, dist: &Path, commit: Option<&str>) -> Result<()> {
+    /// Assembles the site from these modules and pre-rendered views.
+    fn assemble(&self, modules: &[PathBuf], views: Option<Views>, dist: &Path, commit: Option<&str>) -> Result<()> {
         bundle::assemble(modules, dist)?;
         atlas::put(self.atlas.as_deref(), dist)?;
         let SiteAddress { site, source } = &self.place;
         Shared { site: site.as_deref(), source: source.as_deref(), commit }.write(dist)?;
-        view.map_or(Ok(()), |view| first_view::write(view, dist))?;
+        views.map_or(Ok(()), |views| first_view::write(views, dist))?;
         integrity::write(dist, Effort::new(self.dev))
     }
 }

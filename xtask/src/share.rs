@@ -73,7 +73,7 @@ fn escaped(text: &str) -> String {
 /// `page` with `content` replacing the placeholder `place`.
 pub(crate) fn fill(page: &str, place: &str, content: &str) -> Result<String> {
     if !page.contains(place) {
-        bail!("index.html has no place {place}");
+        bail!("there is no place {place}");
     }
     Ok(page.replacen(place, content, 1))
 }

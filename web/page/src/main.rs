@@ -1,6 +1,6 @@
 //! The page: signals, views and the connection to the worker. Everything else is in the library `straightedge_web`.
 //!
-//! In a browser this is the page; natively it pre-renders the first view, shown until the page has loaded.
+//! In a browser this is the page; natively it pre-renders the recorded views, shown until the page has loaded.
 #![cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "what is written beforehand answers to nobody"))]
 #![recursion_limit = "512"]
 #![allow(unreachable_pub, reason = "the component macro makes public what it generates")]
@@ -75,16 +75,24 @@ async fn painted() {
     gloo_timers::future::TimeoutFuture::new(0).await;
 }
 
-/// Pre-renders the first view for index.html.
+/// Pre-renders every view of the first recording, as JSON by the view's name.
 #[cfg(not(target_arch = "wasm32"))]
 fn main() -> Result<(), straightedge_api::error::Error> {
-    use leptos::prelude::{Owner, RenderHtml};
+    use std::collections::BTreeMap;
 
-    let start = start::written()?;
-    let html = Owner::new().with(|| {
-        let (session, parts) = (session::Session::new(start), leptos::prelude::RwSignal::new(app::PARTS));
-        app::Page(app::PageProps { session, parts }).to_html()
+    use leptos::prelude::{Owner, RenderHtml, RwSignal};
+    use straightedge_web::state::views::View;
+
+    // What is compared is chosen by the visitor.
+    let views = View::ALL.into_iter().filter(|view| *view != View::Compare).map(|view| {
+        let start = start::written(view)?;
+        let html = Owner::new().with(|| {
+            let (session, parts) = (session::Session::new(start), RwSignal::new(app::PARTS));
+            app::Page(app::PageProps { session, parts }).to_html()
+        });
+        Ok((view.id(), html))
     });
-    println!("{html}");
+    let views = views.collect::<Result<BTreeMap<_, _>, straightedge_api::error::Error>>()?;
+    println!("{}", serde_json::json!(views));
     Ok(())
 }

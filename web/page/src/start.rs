@@ -5,6 +5,7 @@ use straightedge_api::bundled::Bundled;
 use straightedge_api::error::{Error, Result};
 use straightedge_api::recorded_texts::RecordedTexts;
 use straightedge_api::report::Report;
+use straightedge_web::state::views::View;
 use straightedge_web::url::address::Address;
 use straightedge_web::url::finding::Shared;
 
@@ -26,21 +27,21 @@ pub(crate) struct Start {
     pub(crate) missing: Option<Error>,
 }
 
-/// The initial data for pre-rendering index.html, with nothing in the address.
+/// The initial data for pre-rendering a view, with nothing else in the address.
 #[cfg(not(target_arch = "wasm32"))]
-pub(crate) fn written() -> Result<Start> {
+pub(crate) fn written(view: View) -> Result<Start> {
     let malformed =
         |file: &str, why: serde_json::Error| Error::MalformedJson { file: file.into(), why: why.to_string() };
     let index = serde_json::from_str(include_str!("../../models/index.json"));
-    let texts = serde_json::from_str(include_str!("../../data/continuations/demo-gpt2.json"));
+    let texts = || serde_json::from_str(include_str!("../../data/continuations/demo-gpt2.json"));
     let recording = Report::from_json("demo-gpt2.json", include_str!("../../data/recorded/demo-gpt2.json"))?;
     Ok(Start {
-        address: Address::opening(),
+        address: Address { view, ..Address::opening() },
         refused: Vec::new(),
         shared: None,
         index: index.map_err(|why| malformed(straightedge_web::state::bundled::INDEX, why))?,
         recording: Some(recording),
-        texts: Some(texts.map_err(|why| malformed("demo-gpt2.json", why))?),
+        texts: (view == View::Continuation).then(texts).transpose().map_err(|why| malformed("demo-gpt2.json", why))?,
         missing: None,
     })
 }
@@ -59,7 +60,6 @@ pub(crate) async fn fetched() -> Start {
     use straightedge_web::continuation::recorded_path;
     use straightedge_web::state::bundled::INDEX;
     use straightedge_web::state::recordings::{FIRST, recording};
-    use straightedge_web::state::views::View;
     use straightedge_web::text::engine::name_models;
     use straightedge_web::url::address::Read;
     use straightedge_web::url::finding;
