@@ -70,12 +70,24 @@ async function kept(path) {
   return response;
 }
 
+/**
+ * What is shown while a newer build takes over: with an icon, so that the browser does not request one from the host. It
+ * opens the page again only once the new worker is active, because a browser may lose what it asks of one that goes.
+ */
+const TAKING_OVER = `<link rel="icon" href="data:,"><script>
+async function again() {
+  const { active, waiting } = await navigator.serviceWorker.getRegistration();
+  if (waiting || active.state !== 'activated') setTimeout(again, 50);
+  else location.reload();
+}
+again();
+</script>`;
+
 /** The page. A newer build takes over if no other tab still runs this one. */
 async function page(request) {
   if (self.registration.waiting && (await self.clients.matchAll()).length < 2) {
     self.registration.waiting.postMessage('take over');
-    // With an icon, so that the browser does not request one from the host.
-    return new Response('<link rel="icon" href="data:,">', { headers: { 'Content-Type': 'text/html', Refresh: '0' } });
+    return new Response(TAKING_OVER, { headers: { 'Content-Type': 'text/html', Refresh: '10' } });
   }
   return kept('').catch(() => fetch(request));
 }
