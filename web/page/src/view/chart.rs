@@ -35,7 +35,10 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
     let labels = move || Labels { value: engine::label(metric.get().field()), block: t().chart_axis_block };
     let drawing = move || {
         profile.with(|profile| {
-            if width.get() > 0.0 { draw(profile, &layout.get(), labels()) } else { unmeasured(profile, labels()) }
+            if width.get() > 0.0 {
+                return draw(profile, &layout.get(), labels());
+            }
+            for_widths(|width| draw(profile, &ProfileLayout::new(width, profile.blocks), labels()))
         })
     };
     let singled_out = move || {
@@ -131,11 +134,9 @@ fn Finding(results: Results, finding: Memo<Option<String>>) -> impl IntoView {
 
 /// Drawings for several widths, of which the style sheet shows the one that fits: the pre-rendered page cannot know its
 /// width.
-fn unmeasured(profile: &Profile, labels: Labels) -> String {
-    let drawing = |name: &str, width: f64| {
-        format!(r#"<div class="{name}">{}</div>"#, draw(profile, &ProfileLayout::new(width, profile.blocks), labels))
-    };
-    drawing("narrow", 320.0) + &drawing("middling", 560.0) + &drawing("wide", 860.0)
+pub(super) fn for_widths(draw: impl Fn(f64) -> String) -> String {
+    let drawing = |(name, width)| format!(r#"<div class="{name}">{}</div>"#, draw(width));
+    [("narrow", 320.0), ("middling", 560.0), ("wide", 860.0)].map(drawing).concat()
 }
 
 /// Before the first measurement the chart shows the known results of the chosen model.

@@ -12,7 +12,7 @@ use straightedge_web::figures::{Figure, Grid};
 use straightedge_web::text::cell::Cell;
 use straightedge_web::text::{fill, t};
 
-use super::chart::observed_width;
+use super::chart::{for_widths, observed_width};
 use super::exports::Exports;
 use super::terms::explained;
 use super::typeset::typeset;
@@ -50,7 +50,15 @@ pub(crate) fn FigureView(
     let hidden = RwSignal::new(BTreeSet::<String>::new());
     let plot = Memo::new(move |_| figure.with(|figure| hidden.with(|hidden| figure.plot.without(hidden))));
     let layout = Memo::new(move |_| plot.with(|plot| Layout::new(plot, width.get())));
-    let drawing = move || plot.with(|plot| layout.with(|layout| draw(plot, layout)));
+    let drawing = move || {
+        plot.with(|plot| {
+            // In a browser the width is known before anything is shown.
+            if cfg!(target_arch = "wasm32") {
+                return layout.with(|layout| draw(plot, layout));
+            }
+            for_widths(|width| draw(plot, &Layout::new(plot, width)))
+        })
+    };
     let singled_out =
         move || spot.get().map(|spot| plot.with(|plot| layout.with(|layout| single_out(plot, layout, spot))));
     let readout = Memo::new(move |_| match spot.get() {
