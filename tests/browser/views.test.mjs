@@ -228,7 +228,7 @@ visit('tabs stay in place whatever is measured, and fit a phone', { webgpu: fals
   }
 });
 
-visit('each measure says what it answers and how long it takes, and is ordered where it is missing', { webgpu: false, query: { view: 'layers' } }, async (app) => {
+visit('each measure says what it answers and how long it takes, and is ordered where it is missing', { webgpu: false, query: { model: 'demo-gpt2-step0', view: 'layers' } }, async (app) => {
   assert.equal(await app.element('measure-layers').count(), 0, 'the recording has it');
   await app.view('probes');
   for (const measure of ['probes', 'conjunction']) {

@@ -25,7 +25,19 @@ pub(crate) fn assemble(modules: &[PathBuf], dist: &Path) -> Result<()> {
     for (from, to) in STATIC {
         copy(&root().join(from), &dist.join(to))?;
     }
+    condense(&dist.join("data"))?;
     fs::write(dist.join("style.css"), style()?).context("dist/style.css cannot be written")
+}
+
+/// Takes line breaks and indentation out of the JSON files of a folder: a seventh less to send, compressed.
+fn condense(folder: &Path) -> Result<()> {
+    for file in files(folder)?.iter().filter(|file| file.extension().is_some_and(|name| name == "json")) {
+        let text = fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+        // Strings contain no line breaks as such.
+        let text: String = text.lines().map(str::trim_start).collect();
+        fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))?;
+    }
+    Ok(())
 }
 
 /// All style sheets as one.
@@ -117,6 +129,22 @@ fn gzip_len(bytes: &[u8]) -> Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::target;
+
+    #[test]
+    fn condensed_json_has_the_same_content() {
+        let folder = target("tmp/condensed");
+        fs::create_dir_all(&folder).expect("a folder");
+        let value = serde_json::json!({ "text": "two\n  lines ", "list": [1, 2.5e-17, {}] });
+        let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("a file");
+        write("a.json", &serde_json::to_string_pretty(&value).expect("JSON"));
+        write("a.txt", "two\n  lines");
+        condense(&folder).expect("condensed");
+        let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a file");
+        assert!(!read("a.json").contains('\n'), "{}", read("a.json"));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&read("a.json")).expect("JSON"), value);
+        assert_eq!(read("a.txt"), "two\n  lines");
+    }
 
     #[test]
     fn only_what_everybody_waits_for_is_limited_and_to_the_byte() {

@@ -17,9 +17,9 @@ use crate::document::document;
 /// Measures; the rest is the default protocol on the model's own text.
 const MEASURES: &str = "fit,swap,layers,degrees";
 /// The slowest measures, only for models at the end of their runs.
-const FURTHER: &str = ",controls,greedy,prune";
+const FURTHER: &str = ",controls,greedy,prune,probes,conjunction";
 /// The slowest of all, only for the first model.
-const TOGETHER: &str = ",heal-together";
+const TOGETHER: &str = ",further-probes,heal,heal-together";
 
 /// Measures the named models, or all, unless `only_tables`; then writes summary and tables of all recorded models.
 pub(crate) fn record(names: &[String], only_tables: bool) -> Result<()> {

@@ -121,8 +121,7 @@ impl Preset {
             Self::Regularised => demos.regularised(),
             Self::FineTuned => demos.fine_tuned(),
             Self::Learned => return demos.learned(),
-            Self::Curve => return survey().collect(),
-            Self::Survey | Self::Kinds | Self::Swaps => {
+            Self::Survey | Self::Kinds | Self::Swaps | Self::Curve => {
                 let recorded = demos.families().into_iter().map(|name| Key::Recorded(name.into()));
                 return survey().chain(recorded).collect();
             }

@@ -326,9 +326,8 @@ pub(crate) mod tests {
                 let has =
                     |source| lines.iter().any(|line| line.source == source && !line.summary.curve(quantity).is_empty());
                 assert!(has(Source::Published), "{preset:?} {quantity:?}");
-                // Probes are not recorded, and only the paper has its other corpora.
-                let is_alone = matches!(preset, Preset::Curve | Preset::Corpora) || quantity == Field::DeltaPplPoly;
-                assert_eq!(has(Source::Recorded), !is_alone, "{preset:?} {quantity:?}");
+                // Only the paper has its other corpora.
+                assert_eq!(has(Source::Recorded), preset != Preset::Corpora, "{preset:?} {quantity:?}");
             }
         }
     }

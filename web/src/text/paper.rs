@@ -16,7 +16,7 @@ catalogue! {
     swaps: "Swaps",
     swaps_about: "Perplexity lost with one block replaced by its linear map, as published on WikiText-2, next to the demo models on their own text. How large a loss is depends on the model and the text.",
     curve: "Nonlinear gain",
-    curve_about: "What a bilinear probe of rank 16 adds to the linear map’s R², block by block. The recordings of the demo models have no probes: select them under Protocol, measure, and add the measurement here.",
+    curve_about: "What a bilinear probe of rank 16 adds to the linear map’s R², block by block, as published, next to the demo models of the same families. The paper counts constant offsets as explained, so the gain is of R² scalar.",
     corpora: "Three corpora",
     corpora_about: "GPT-2 on three texts, as published: most of a profile comes from the model, not the text. Add the other two models by name.",
     source: "Published values: arXiv 2606.19379, read off its figures 2 to 5.",
