@@ -57,8 +57,8 @@ visit('a click on a block of the recording shows all of it, and arrow keys go on
   assert.equal(await app.element('block-title').innerText(), 'Block 1');
 });
 
-visit('the figures of a block are those of its report', { webgpu: false, query: { view: 'block', block: '4' } }, async (app) => {
-  const report = await recorded();
+visit('the figures of a block are those of its report', { webgpu: false, query: { model: 'demo-gpt2-step1024', view: 'block', block: '4' } }, async (app) => {
+  const report = await recorded('demo-gpt2-step1024');
   const block = report.blocks[4];
   await app.element('detail').waitFor();
   assert.equal(await app.element('block-title').innerText(), 'Block 4');
@@ -92,6 +92,7 @@ visit('a report of an earlier version is opened, and it is told what to do about
     delete block.spectrum;
     delete block.scatter;
     block.delta_ppl = {};
+    block.probes = {};
   }
   await open(app, report);
   await app.element('replay').waitFor();
