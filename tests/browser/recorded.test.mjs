@@ -16,10 +16,10 @@ const VIEWS = {
 /** Lines of each ready comparison, and its figures. */
 const COMPARISONS = { 'fine-tuned': [2, 2], regularised: [3, 4], learned: [5, 1] };
 
-/** Waits until a figure has so many values, and no more. */
+/** Waits until a figure shows so many values, and no more; a pre-rendered one is drawn for several widths. */
 async function holds(app, at, values, what) {
-  const marks = app.element(`chart-${at}`).locator('.drawing:not(.over) path.mark');
-  await marks.nth(values - 1).waitFor({ state: 'attached' });
+  const marks = app.element(`chart-${at}`).locator('.drawing:not(.over) path.mark:visible');
+  await marks.nth(values - 1).waitFor();
   assert.equal(await marks.count(), values, `${what}, figure ${at}`);
 }
 

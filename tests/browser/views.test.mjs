@@ -119,7 +119,10 @@ visit('perplexity is measured on another text, chosen in the form or in a link',
 visit('any two replacements are compared on the same windows', { webgpu: false, query: { model: 'demo-gpt2', view: 'losses' } }, async (app) => {
   const { blocks } = await (await fetch(new URL('data/recorded/demo-gpt2.json', process.env.STRAIGHTEDGE_URL))).json();
   await app.element('pair').waitFor();
-  assert.deepEqual(await app.element('pair-1').locator('option').allInnerTexts(), ['linear', 'mean', 'removed']);
+  const probes = Object.keys(blocks[0].probes);
+  assert.equal(probes.length, 6);
+  const replacements = [...probes, 'linear', 'mean', 'removed'].sort();
+  assert.deepEqual(await app.element('pair-1').locator('option').allInnerTexts(), replacements);
   await app.element('pair-0').selectOption('linear');
   await app.element('pair-1').selectOption('zero');
   await app.told('facts-9', /removed differs from linear in blocks? .*, most in block 0: by .* ± .*95 % interval/);
