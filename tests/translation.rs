@@ -23,7 +23,7 @@ use straightedge::backend::gpu::kernels::gram::{
     ADD_DOTS, ADD_FLOAT_DIGITS, ADD_INTEGERS, ADD_PARTIALS, GRAM_DOTS, GRAM_FLOATS, GRAM_INTEGERS, GRAM_PACKED,
 };
 use straightedge::backend::gpu::kernels::products::{MATMUL_ANY, MATMUL_REGISTER, MATMUL_SHARED, MATMUL_SHARED_8X8};
-use straightedge::backend::gpu::kernels::{self, ATTENTION_SCORES, ATTENTION_VALUES, Kernel};
+use straightedge::backend::gpu::kernels::{self, ATTENTION_SCORES, ATTENTION_VALUES, Kernel, Needs};
 
 /// Kernels whose only loop takes most of a measurement's time.
 static HOT: [&Kernel; 10] = [
@@ -128,7 +128,7 @@ fn every_kernel_becomes_direct3d() {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 #[ignore = "needs Python with Direct3D's compiler: cargo xtask test reference"]
-fn direct3ds_compiler_accepts_every_kernel() {
+fn direct3ds_compiler_accepts_every_kernel_that_runs_there() {
     let mut files = Vec::new();
     let mut write = |of: &str, (text, name): (String, String)| {
         let folder = scratch().join(of);
@@ -147,8 +147,12 @@ fn direct3ds_compiler_accepts_every_kernel() {
         serde_json::from_value(python::run("dxc.py", &arguments)).expect("what the compiler says of each");
     let (broken, accepted) = told.split_last().expect("files");
     assert_eq!(accepted.len(), kernels::all().count());
-    for (file, complaint) in accepted {
-        assert_eq!(*complaint, None, "{file}");
+    for ((file, complaint), kernel) in accepted.iter().zip(kernels::all()) {
+        match kernel.needs {
+            // `src/backend/gpu/device/adapter.rs` keeps it from such devices.
+            Needs::PackedDots => assert!(complaint.as_ref().is_some_and(|why| why.contains("dot4AddPacked")), "{file}"),
+            _ => assert_eq!(*complaint, None, "{file}"),
+        }
     }
     assert!(broken.1.as_ref().is_some_and(|complaint| complaint.contains("nothing")), "{broken:?}");
 }

@@ -51,7 +51,7 @@ pub(in crate::backend::gpu) struct Device {
     limits: wgpu::Limits,
     /// Minimum and maximum subgroup size, if subgroup operations are available.
     pub(in crate::backend::gpu) subgroups: Option<[u32; 2]>,
-    /// Whether the shader compiler supports `dot4I8Packed`; naga always does.
+    /// Whether the shader compilers support `dot4I8Packed`.
     packed_dots: bool,
     pub(in crate::backend::gpu) probe: AdapterReport,
     faults: Faults,
@@ -86,8 +86,9 @@ pub(in crate::backend::gpu) async fn open(choice: BackendChoice) -> Result<Devic
     device.set_device_lost_callback(move |_, why| lost.record(Error::DeviceLost { why: one_line(&why) }));
     let sizes = [adapter.get_info().subgroup_min_size, adapter.get_info().subgroup_max_size];
     let subgroups = features.contains(wgpu::Features::SUBGROUP).then_some(sizes);
-    let packed_dots =
-        instance.wgsl_language_features().contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct);
+    // Direct3D's compiler refuses what naga makes of it: the constant 0 that is added is taken for one of 64 bits.
+    let packed_dots = adapter.get_info().backend != wgpu::Backend::Dx12
+        && instance.wgsl_language_features().contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct);
     Ok(Device { device, queue, limits, subgroups, packed_dots, probe, faults })
 }
 
