@@ -19,7 +19,7 @@ const MEASURES: &str = "fit,swap,layers,degrees";
 /// The slowest measures, only for models at the end of their runs.
 const FURTHER: &str = ",controls,greedy,prune,probes,conjunction";
 /// The slowest of all, only for the first model.
-const TOGETHER: &str = ",further-probes,heal,heal-together";
+const TOGETHER: &str = ",further-probes,heal-together";
 
 /// Measures the named models, or all, unless `only_tables`; then writes summary and tables of all recorded models.
 pub(crate) fn record(names: &[String], only_tables: bool) -> Result<()> {
