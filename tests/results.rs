@@ -413,3 +413,32 @@ fn an_export_fills_an_empty_folder_behind_a_link_and_is_refused_before_anything_
         );
     }
 }
+
+#[test]
+fn a_measure_is_added_to_a_report_of_the_same_measurement_alone() {
+    let folder = folder("added");
+    let [fitted, added, at_once] = ["fitted.json", "added.json", "at_once.json"].map(|name| folder.join(name));
+    let measured = |args: &[&str], out: &Path| run(&[&SHORT, args, &["--out", text(out)]]);
+    let measures = |path: &Path| report(path).ordered.expect("what was ordered").measures;
+    assert!(measured(&["--measures", "fit"], &fitted).status.success());
+    let to_fitted = ["--measures", "swap", "--add-to", text(&fitted)];
+    assert!(measured(&to_fitted, &added).status.success());
+    assert!(measured(&["--measures", "fit,swap"], &at_once).status.success());
+    let [of_one, of_two] = [&added, &at_once].map(|path| report(path));
+    assert!(!of_one.blocks.is_empty() && of_one.blocks.iter().all(|block| block.delta_ppl.contains_key("linear")));
+    let without_times = |mut report: Report| {
+        report.blocks.iter_mut().for_each(|block| block.row_microseconds.clear());
+        (report.blocks, report.ppl, report.warnings)
+    };
+    assert_eq!(without_times(of_one), without_times(of_two));
+    assert_eq!(measures(&added), measures(&at_once));
+
+    let before = fs::read(&fitted).expect("the report");
+    let onto_itself = measured(&to_fitted, &fitted);
+    assert!(onto_itself.status.code() == Some(2) && said(&onto_itself).contains("--add-to"), "{}", said(&onto_itself));
+    let other = folder.join("other.json");
+    let of_others = run(&[&SHORT, &to_fitted, &["--seed", "1", "--out", text(&other)]]);
+    assert!(of_others.status.code() == Some(2) && !other.exists(), "{}", said(&of_others));
+    assert!(said(&of_others).contains("--add-to: the report of calibration"), "{}", said(&of_others));
+    assert_eq!(fs::read(&fitted).expect("the report"), before, "what is added to stays as it is");
+}

@@ -112,6 +112,9 @@ pub(super) struct MeasureArgs {
     /// Save the state of the measurement between blocks; if the file exists, continue from it.
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
+    /// A report of the same model, text and protocol: what is measured is added to it, and --out has both.
+    #[arg(long, value_name = "REPORT.json")]
+    pub(super) add_to: Option<PathBuf>,
     /// Another model whose rows the controls feed through this model's networks: a folder or a bundled name.
     #[arg(long, value_name = "MODEL")]
     pub(super) feed: Option<String>,

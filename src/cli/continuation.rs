@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pollster::block_on;
 use straightedge::continuation::{Both, Continuation, Step};
 use straightedge::error::{Error, Result};
-use straightedge::event::MapDump;
+use straightedge::event::{MapDump, Recorder};
 use straightedge::job::Job;
 use straightedge::model::ModelConfig;
 use straightedge::report::{AppInfo, Interval};
@@ -44,7 +44,8 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
     job.check()?;
     let (training, mut transcript) = (job.training, Transcript::default());
     let events = run::continuation(job.clone(), settings.clone(), files, maps);
-    let DriveOutcome { failure, .. } = drive_with_listener(events, &training, &mut |event, _| transcript.record(event));
+    let DriveOutcome { failure, .. } =
+        drive_with_listener(events, &training, Recorder::default(), &mut |event, _| transcript.record(event));
     if transcript.opening.is_some() {
         match &place {
             Some(place) => place.keep(json(&job, &settings, &transcript).as_bytes())?,

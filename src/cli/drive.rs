@@ -36,21 +36,21 @@ pub(super) struct DriveOutcome {
 
 /// Runs `events` to the end, or until a signal, which gives [`Error::Cancelled`]. `training` is the job's.
 pub(super) fn drive(events: Events, training: &Training) -> DriveOutcome {
-    drive_with_listener(events, training, &mut |_, _| ())
+    drive_with_listener(events, training, Recorder::default(), &mut |_, _| ())
 }
 
-/// [`drive`] with a callback for every event and the report so far.
+/// [`drive`] with a recorder, which may hold a report to add to, and a callback for every event and the report so far.
 pub(super) fn drive_with_listener(
     mut events: Events,
     training: &Training,
+    recorder: Recorder,
     receive: &mut dyn FnMut(&Event, Option<&Report>),
 ) -> DriveOutcome {
     tuning::load();
     let mut woken = catch_interrupts();
     let (mut line, mut pace, mut progress_pair) =
         (ProgressLine::new(), HealingPace::default(), ProgressPair::default());
-    let (mut recorder, mut maps, mut spans, mut failure) =
-        (Recorder::default().dated(now()), Vec::new(), Vec::new(), None);
+    let (mut recorder, mut maps, mut spans, mut failure) = (recorder.dated(now()), Vec::new(), Vec::new(), None);
     loop {
         // Ctrl-C also interrupts a wait for a server.
         let next = crash::catch(|| match pollster::block_on(select(events.next(), woken.next())) {
@@ -71,6 +71,13 @@ pub(super) fn drive_with_listener(
                 break;
             }
         };
+        if let (Event::Started(header), Some(report)) = (&event, recorder.report())
+            && !report.is_continued_by(header)
+        {
+            failure = Some(not_continued(report));
+            recorder = Recorder::default();
+            break;
+        }
         recorder.record(&event);
         receive(&event, recorder.report());
         match event {
@@ -111,6 +118,15 @@ pub(super) fn drive_with_listener(
     line.clear();
     tuning::save();
     DriveOutcome { report: recorder.into_report(), maps, spans, failure }
+}
+
+/// The report of `--add-to` is of something else.
+fn not_continued(report: &Report) -> Error {
+    Error::InvalidSetting {
+        field: "--add-to".into(),
+        value: format!("the report of {} on {}", report.model.id, report.corpus.id),
+        hint: "give a report of the same weights, text and protocol, or measure without it".into(),
+    }
 }
 
 /// Set by the first signal (interrupt, termination, hangup), which cancels the measurement; the second one ends the

@@ -7,7 +7,7 @@ use straightedge::bundled::{Bundled, Demo};
 use straightedge::corpus::parse_token_ids;
 use straightedge::corpus::synthetic::{Domain, SyntheticText};
 use straightedge::error::{Error, Result};
-use straightedge::event::{Event, MapDump};
+use straightedge::event::{Event, MapDump, Recorder};
 use straightedge::hub::files::HubFiles;
 use straightedge::hub::id::HubId;
 use straightedge::hub::text::WikiText2;
@@ -31,11 +31,18 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
     let feed = args.feed.as_deref().map(model_files).transpose()?;
     let resume = args.resume.as_ref().map(|path| Rc::new(ResumeFile(path.clone())) as Rc<dyn Resume>);
     let start = || run::measure_inputs(job, Inputs { eval, feed, resume, ..inputs });
-    let texts = [("--text", &args.text.text), ("--tokens", &args.text.tokens)];
-    let evaluated = [("--eval-text", &args.eval_text), ("--eval-tokens", &args.eval_tokens)];
-    let read = texts.into_iter().chain(evaluated).filter_map(|(name, path)| Some((name, path.as_deref()?))).collect();
-    let others = Others { read, trace: args.trace.as_deref(), resume: args.resume.as_deref() };
-    finish(&args.common, &others, start)
+    let read = [
+        ("--text", &args.text.text),
+        ("--tokens", &args.text.tokens),
+        ("--eval-text", &args.eval_text),
+        ("--eval-tokens", &args.eval_tokens),
+        ("--add-to", &args.add_to),
+    ];
+    let read = read.into_iter().filter_map(|(name, path)| Some((name, path.as_deref()?))).collect();
+    let recorder =
+        args.add_to.as_deref().map(inputs::report).transpose()?.map_or_else(Recorder::default, Recorder::resume);
+    let others = Others { read, recorder, trace: args.trace.as_deref(), resume: args.resume.as_deref() };
+    finish(&args.common, others, start)
 }
 
 /// Resolves model, tokenizer and text of a measurement; the returned job names all of them.
@@ -63,7 +70,7 @@ pub(super) fn fit(args: &FitArgs) -> Result<Status> {
     let job = args.job(name)?;
     job.check().map_err(Error::of_rows)?;
     let others = Others { read: vec![("the file of the rows", &*args.rows_file)], ..Others::default() };
-    finish(&args.common, &others, || run::fit(job, RowsInputs::new(files, file)))
+    finish(&args.common, others, || run::fit(job, RowsInputs::new(files, file)))
 }
 
 /// Files of a measurement beside its report and maps, which no result may overwrite.
@@ -71,6 +78,8 @@ pub(super) fn fit(args: &FitArgs) -> Result<Status> {
 struct Others<'a> {
     /// What is read, by option.
     read: Vec<(&'a str, &'a Path)>,
+    /// Holds the report that is added to.
+    recorder: Recorder,
     trace: Option<&'a Path>,
     resume: Option<&'a Path>,
 }
@@ -228,7 +237,7 @@ fn unknown_corpus(name: &str) -> Error {
 }
 
 /// Runs a measurement and writes its results, complete or not.
-fn finish(args: &CommonArgs, others: &Others<'_>, start: impl FnOnce() -> Events) -> Result<Status> {
+fn finish(args: &CommonArgs, others: Others<'_>, start: impl FnOnce() -> Events) -> Result<Status> {
     let mut out = args.out.as_deref().map(ReportFile::of).transpose()?;
     let place = |path: Option<&Path>| path.map(Destination::of).transpose();
     let (maps, trace, resume) = (place(args.dump_maps.as_deref())?, place(others.trace)?, place(others.resume)?);
@@ -249,7 +258,7 @@ fn finish(args: &CommonArgs, others: &Others<'_>, start: impl FnOnce() -> Events
         }
     };
     let DriveOutcome { report, maps: dumped, spans, failure } =
-        drive_with_listener(start(), &args.training(), &mut receive);
+        drive_with_listener(start(), &args.training(), others.recorder, &mut receive);
     let mut written = Vec::new();
     if let Some(report) = &report {
         match out {

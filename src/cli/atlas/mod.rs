@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use straightedge::atlas::{Entry, INDEX, Index, Measured, State};
 use straightedge::error::{Error, Result};
-use straightedge::event::Event;
+use straightedge::event::{Event, Recorder};
 use straightedge::report::Report;
 use straightedge::run;
 
@@ -56,7 +56,7 @@ fn measured(order: &Order, path: &Path) -> Result<Report> {
     let (training, mut file) = (job.training, ReportFile::of(path)?);
     let mut receive = |event: &Event, report: Option<&Report>| file.receive(event, report);
     let DriveOutcome { report, failure, .. } =
-        drive_with_listener(run::measure_inputs(job, inputs), &training, &mut receive);
+        drive_with_listener(run::measure_inputs(job, inputs), &training, Recorder::default(), &mut receive);
     let has_results = |report: &&Report| !report.partial || !report.blocks.is_empty();
     let written = match report.as_ref().filter(has_results) {
         Some(report) => file.finish(report),
