@@ -15,8 +15,13 @@ pub(crate) fn without_gpu(why: &str) {
         "no GPU adapter: {why}; install a GPU's driver or a software one (on Debian: mesa-vulkan-drivers), or set \
          STRAIGHTEDGE_WITHOUT_GPU=1, as `cargo xtask test --without-gpu` does, to leave out what needs one"
     );
+    list(&format!("no GPU adapter: {why}"));
+}
+
+/// Adds the calling test to the file named by `STRAIGHTEDGE_SKIPPED`.
+pub(crate) fn list(why: &str) {
     let test = thread::current().name().unwrap_or("a test").to_owned();
-    let line = format!("{}::{test}: no GPU adapter: {why}\n", env!("CARGO_CRATE_NAME"));
+    let line = format!("{}::{test}: {why}\n", env!("CARGO_CRATE_NAME"));
     eprint!("SKIPPED {line}");
     if let Some(list) = env::var_os("STRAIGHTEDGE_SKIPPED") {
         let file = OpenOptions::new().create(true).append(true).open(list);

@@ -13,7 +13,7 @@ use straightedge::backend::gpu::kernels::Kernel;
 pub(crate) const WAYS: [(&str, Rewrite); 4] =
     [("as they are", unchanged), ("contracted", contracted), ("reassociated", reassociated), ("flushed", flushed)];
 
-fn unchanged(kernel: &'static Kernel) -> String {
+pub(crate) fn unchanged(kernel: &'static Kernel) -> String {
     rewritten(kernel, None)
 }
 

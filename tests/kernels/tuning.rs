@@ -4,15 +4,16 @@
 
 use std::thread;
 
-use straightedge::backend::gpu::Exact;
-use straightedge::backend::gpu::Reduction;
-use straightedge::backend::gpu::autotune;
-use straightedge::backend::gpu::{GpuBackend, Options};
+use straightedge::backend::gpu::kernels::Kernel;
+use straightedge::backend::gpu::{Exact, GpuBackend, LACKS_FEATURE, Options, Reduction, VARIANTS, autotune};
 use straightedge::backend::{Backend, GramShape};
+use straightedge::error::Error;
 use straightedge::job::GramMode;
 use straightedge::stats::moments::Scale;
 
-use crate::device::with_device;
+use crate::device::{poisoned, with_device};
+use crate::operations;
+use crate::rewrite::unchanged;
 
 /// Results of a program.
 struct Found {
@@ -75,7 +76,9 @@ fn the_second_program_goes_by_clear_winners_and_by_nothing_else() {
     let kept = first.kept.clone().expect("something new");
     assert_eq!(kept.lines().count(), 1 + first.held, "shaders, and a line for every contest: {kept}");
     let contests: Vec<_> = kept.lines().skip(1).filter_map(|line| line.split('\t').next()).collect();
-    assert_eq!(contests, ["product", "rows", "exact second moments"]);
+    // Without subgroups one kernel reduces rows.
+    let all = ["product", "rows", "exact second moments"];
+    assert!(contests == all || contests == [all[0], all[2]] && !runs_subgroups(), "{contests:?}");
 
     let clear = with_margins(&kept, 50);
     let second = program(clear.clone()).expect("the same device");
@@ -103,4 +106,51 @@ fn the_second_program_goes_by_clear_winners_and_by_nothing_else() {
         assert!(found.held >= 1, "{hostile}");
         assert!(found.kept.expect("something new").contains(found.product));
     }
+}
+
+/// Whether the device has subgroups.
+fn runs_subgroups() -> bool {
+    pollster::block_on(GpuBackend::with(Options { reduction: Some(Reduction::Subgroup), ..poisoned() })).is_ok()
+}
+
+#[test]
+fn a_device_with_the_required_features_alone_runs_every_operation() {
+    let plain = |base: Options| Options { poison: true, without_optional_features: true, ..base };
+    with_device(plain(Options::default()), async |backend| {
+        exact(backend).await;
+        let choice = backend.kernel_choice();
+        assert!(choice.reduction == Reduction::Workgroup && choice.exact != Exact::DotPacked, "{choice:?}");
+        operations::check(backend).await.unwrap_or_else(|why| panic!("{why}"));
+        for forced in [
+            Options { reduction: Some(Reduction::Subgroup), ..poisoned() },
+            Options { exact: Some(Exact::DotPacked), ..poisoned() },
+        ] {
+            match GpuBackend::with(plain(forced)).await {
+                Err(Error::NoAdapter { why }) => assert_eq!(why, LACKS_FEATURE),
+                Err(error) => panic!("{error}"),
+                Ok(_) => panic!("it runs what it lacks: {forced:?}"),
+            }
+        }
+    });
+}
+
+#[test]
+fn kernels_that_the_driver_refuses_are_left_out_and_all_else_runs() {
+    fn refusing(kernel: &'static Kernel) -> String {
+        let is_second_moments = std::ptr::eq(kernel, Exact::IntegerPlanes.kernel());
+        let is_first = [VARIANTS[1].kernel.name, "layer_norm_workgroup"].contains(&kernel.name);
+        if is_first || is_second_moments { "refused".into() } else { unchanged(kernel) }
+    }
+    if !runs_subgroups() {
+        return with_device(Options { reduction: Some(Reduction::Subgroup), ..poisoned() }, async |_| ());
+    }
+    let options = Options { poison: true, rewrite: Some(refusing), ..Options::default() };
+    with_device(options, async |backend| {
+        exact(backend).await;
+        let choice = backend.kernel_choice();
+        assert_ne!(choice.variant.kernel.name, VARIANTS[1].kernel.name);
+        assert_eq!(choice.reduction, Reduction::Subgroup);
+        assert_ne!(choice.exact, Exact::IntegerPlanes);
+        operations::check(backend).await.unwrap_or_else(|why| panic!("{why}"));
+    });
 }

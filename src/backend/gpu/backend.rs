@@ -11,6 +11,9 @@ use super::kernels::rows::Reduction;
 use crate::error::{Error, Result};
 use crate::job::BackendChoice;
 
+/// Why a device is not opened with kernels that it cannot run.
+pub const LACKS_FEATURE: &str = "this adapter lacks a feature that the requested kernels need";
+
 /// The operations on one GPU.
 pub struct GpuBackend {
     pub(super) engine: Engine,
@@ -40,6 +43,8 @@ pub struct Options {
     pub reduction: Option<Reduction>,
     /// Use this kernel for exact second moments.
     pub exact: Option<Exact>,
+    /// Do without subgroups and packed dot products.
+    pub without_optional_features: bool,
     /// Carry 64-bit sums after this many rows instead of when they could overflow.
     pub carry_rows: Option<u64>,
     /// Use this many rows per batch.
@@ -74,7 +79,11 @@ impl GpuBackend {
         options: Options,
         on_progress: &dyn Fn(usize, usize),
     ) -> Result<Self> {
-        let mut engine = Engine::new(adapter::open(choice).await?, options.poison);
+        let mut device = adapter::open(choice).await?;
+        if options.without_optional_features {
+            device.drop_optional_features();
+        }
+        let mut engine = Engine::new(device, options.poison);
         engine.rewrite = options.rewrite;
         engine.waits.set_grid(options.answer_grid_ms);
         engine.waits.set_grain(options.clock_grain_ms);
@@ -84,10 +93,8 @@ impl GpuBackend {
         };
         choice.reduction = options.reduction.unwrap_or(choice.reduction);
         let exact = options.exact.or(options.matmul.map(|_| choice.exact));
-        if !choice.runs(&engine.device) {
-            return Err(Error::NoAdapter {
-                why: "this adapter lacks a feature that the requested kernels need".into(),
-            });
+        if !(KernelChoice { exact: exact.unwrap_or(choice.exact), ..choice }).runs(&engine.device) {
+            return Err(Error::NoAdapter { why: LACKS_FEATURE.into() });
         }
         let limit = engine.device.max_bytes();
         Ok(Self {

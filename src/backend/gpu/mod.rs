@@ -21,7 +21,7 @@ mod products;
 pub mod quantise;
 mod sums;
 
-pub use backend::{GpuBackend, Options};
+pub use backend::{GpuBackend, LACKS_FEATURE, Options};
 pub use choice::KernelChoice;
 pub use device::{AdapterReport, Counts, Memory, Rewrite, Tensor, probe};
 pub use gram::GpuGram;

@@ -5,7 +5,7 @@
 //! until it takes much longer than waiting, and a kernel's time is that of twice the work minus once.
 
 use crate::backend::gpu::device::Latency;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Minimum milliseconds of work before kernels are compared.
 const ENOUGH_MS: f64 = 8.0;
@@ -32,6 +32,9 @@ const COARSE_GROWTH: f64 = 4.0;
 pub(super) trait Timed {
     /// Number of problem sizes.
     fn sizes(&self) -> usize;
+
+    /// Compiles a kernel; `false` if the device's compiler refuses it.
+    async fn compiles(&self, kernel: usize) -> bool;
 
     /// Milliseconds until the queue is empty after `repetitions` runs of a kernel on a problem of size index `size`.
     async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64>;
@@ -71,15 +74,27 @@ impl Time {
     }
 }
 
-/// Runs a contest of `count` kernels, the first of which is expected to win. If waits are too coarse to distinguish
-/// kernels, only the first one is timed.
+/// Runs a contest of `count` kernels, the first of which is expected to win. Those that the device's compiler refuses do
+/// not take part. If waits are too coarse to distinguish kernels, only the first one is timed.
+///
+/// # Errors
+/// If the device fails, or refuses all kernels.
 pub(super) async fn run_contest<T: Timed>(device: &T, count: usize, wait: Latency) -> Result<Outcome> {
-    let count = if wait.is_coarse() { 1 } else { count };
+    let mut field = Vec::new();
     for kernel in 0..count {
-        // The first run builds the pipelines.
-        device.ms(kernel, 0, 1).await?;
+        if device.compiles(kernel).await {
+            // The first run compiles the other kernels of the operation.
+            device.ms(kernel, 0, 1).await?;
+            field.push(kernel);
+        }
+        if wait.is_coarse() && !field.is_empty() {
+            break;
+        }
     }
-    let mut field: Vec<usize> = (0..count).collect();
+    if field.is_empty() {
+        let why = "its compiler refuses every kernel for an operation; update the driver, or measure on the CPU".into();
+        return Err(Error::Gpu { what: "compiling kernels".into(), why });
+    }
     let (work, totals) = grow(device, &mut field, wait).await?;
     let times = if wait.is_coarse() { coarse(&totals, work, wait) } else { fine(device, &field, work).await? };
     Ok(choose_winner(&field, &times, work))
@@ -186,6 +201,8 @@ mod tests {
     struct Simulated {
         /// Milliseconds of the problem of size 0 by kernel; each size takes eight times the one before.
         kernels: Vec<f64>,
+        /// Kernels that its compiler refuses.
+        refused: Vec<usize>,
         /// Milliseconds between the end of the work and the callback.
         latency: f64,
         /// Callbacks come at multiples of this many milliseconds.
@@ -209,6 +226,7 @@ mod tests {
         fn new(kernels: &[f64]) -> Self {
             Self {
                 kernels: kernels.into(),
+                refused: Vec::new(),
                 latency: 0.4,
                 grid: 0.0,
                 grain: 0.0,
@@ -259,7 +277,12 @@ mod tests {
             5
         }
 
+        async fn compiles(&self, kernel: usize) -> bool {
+            !self.refused.contains(&kernel)
+        }
+
         async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64> {
+            assert!(!self.refused.contains(&kernel), "a kernel that was not compiled runs");
             let run = self.calls.borrow().len();
             self.calls.borrow_mut().push(kernel);
             let paused: f64 = self.pauses.iter().filter(|(at, _)| *at == run).map(|(_, ms)| ms).sum();
@@ -279,6 +302,24 @@ mod tests {
         assert!((found.ms - expected).abs() <= 1e-6 * expected && found.size == 4, "{found:?}");
         assert!((found.margin - 0.2).abs() <= 1e-6, "{found:?}");
         assert!(device.longest.get() <= 300.0, "{}", device.longest.get());
+    }
+
+    #[test]
+    fn what_the_compiler_refuses_does_not_take_part() {
+        let refusing = |refused: &[usize], grid| Simulated {
+            refused: refused.into(),
+            grid,
+            ..Simulated::new(&[1.0e-4, 0.5e-4, 3.0e-4])
+        };
+        for (refused, winner) in [(&[1][..], 0), (&[0], 1), (&[0, 1], 2), (&[2], 1)] {
+            assert_eq!(refusing(refused, 0.0).run_contest().winner, winner, "without {refused:?}");
+        }
+        for (refused, winner) in [(&[1][..], 0), (&[0], 1), (&[0, 1], 2)] {
+            assert_eq!(refusing(refused, 100.0).run_contest().winner, winner, "coarse, without {refused:?}");
+        }
+        let none = refusing(&[0, 1, 2], 0.0);
+        let found = block_on(run_contest(&none, 3, none.wait())).expect_err("nothing runs");
+        assert!(found.to_string().contains("refuses every kernel"), "{found}");
     }
 
     #[test]

@@ -145,18 +145,18 @@ async fn choose<K: Copy>(
     timed: &impl Timed,
 ) -> Result<(K, Outcome)> {
     let wait = engine.waits.idle();
-    let known = match cached_winner(engine, contest, kernels, &name) {
-        None if kernels.len() == 1 || wait.is_coarse() => Some(0),
-        winner => winner,
-    };
-    if let Some(index) = known {
+    if let Some(index) = cached_winner(engine, contest, kernels, &name)
+        && timed.compiles(index).await
+    {
         let outcome = run_contest(&SingleKernel { timed, index }, 1, wait).await?;
         return Ok((kernels[index], outcome));
     }
     let outcome = run_contest(timed, kernels.len(), wait).await?;
-    CONTESTS.set(contests_run() + 1);
     let winner = kernels[outcome.winner];
-    cache::note(contest, &name(&winner), outcome.margin, &key_of(&engine.device));
+    if kernels.len() > 1 && !wait.is_coarse() {
+        CONTESTS.set(contests_run() + 1);
+        cache::note(contest, &name(&winner), outcome.margin, &key_of(&engine.device));
+    }
     Ok((winner, outcome))
 }
 
@@ -190,6 +190,10 @@ impl<T: Timed> Timed for SingleKernel<'_, T> {
         self.timed.sizes()
     }
 
+    async fn compiles(&self, _kernel: usize) -> bool {
+        self.timed.compiles(self.index).await
+    }
+
     async fn ms(&self, _kernel: usize, size: usize, repetitions: usize) -> Result<f64> {
         self.timed.ms(self.index, size, repetitions).await
     }
@@ -211,6 +215,10 @@ impl<'t, T> Watched<'t, T> {
 impl<T: Timed> Timed for Watched<'_, T> {
     fn sizes(&self) -> usize {
         self.timed.sizes()
+    }
+
+    async fn compiles(&self, kernel: usize) -> bool {
+        self.timed.compiles(kernel).await
     }
 
     async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64> {

@@ -84,6 +84,10 @@ impl Timed for Products<'_> {
         PRODUCTS.len()
     }
 
+    async fn compiles(&self, kernel: usize) -> bool {
+        self.buffers.engine.compiles(self.variants[kernel].kernel).await
+    }
+
     async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64> {
         let (engine, [rows, width]) = (self.buffers.engine, PRODUCTS[size]);
         let [zeros, out] = self.buffers.of(rows * width);
@@ -112,6 +116,10 @@ impl<'e> Norms<'e> {
 impl Timed for Norms<'_> {
     fn sizes(&self) -> usize {
         NORM_ROWS.len()
+    }
+
+    async fn compiles(&self, kernel: usize) -> bool {
+        self.buffers.engine.compiles(self.reductions[kernel].of(&LAYER_NORM)).await
     }
 
     async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64> {
@@ -148,6 +156,10 @@ impl<'e> SecondMoments<'e> {
 impl Timed for SecondMoments<'_> {
     fn sizes(&self) -> usize {
         GRAM_COLS.len()
+    }
+
+    async fn compiles(&self, kernel: usize) -> bool {
+        self.engine.compiles(self.kernels[kernel].kernel()).await
     }
 
     async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64> {

@@ -93,6 +93,11 @@ pub(in crate::backend::gpu) async fn open(choice: BackendChoice) -> Result<Devic
 }
 
 impl Device {
+    /// Treats the device as one with the features that WebGPU requires, and no more.
+    pub(in crate::backend::gpu) fn drop_optional_features(&mut self) {
+        (self.subgroups, self.packed_dots) = (None, false);
+    }
+
     /// Maximum bytes of one buffer and one binding.
     pub(in crate::backend::gpu) fn max_bytes(&self) -> u64 {
         self.limits.max_storage_buffer_binding_size.min(self.limits.max_buffer_size)

@@ -215,6 +215,25 @@ impl Engine {
         Some(index)
     }
 
+    /// Compiles a kernel before its first use. `false` if the device's compiler refuses it, which then counts as no error
+    /// of the device.
+    pub(in crate::backend::gpu) async fn compiles(&self, kernel: &'static Kernel) -> bool {
+        if self.pipelines.borrow().contains_key(&std::ptr::from_ref(kernel)) {
+            return true;
+        }
+        let device = &self.device.device;
+        let [internal, validation] =
+            [wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::Validation].map(|filter| device.push_error_scope(filter));
+        let pipeline = build(device, kernel, self.rewrite);
+        // Scopes end in reverse order, and before anything else runs.
+        let (validation, internal) = (validation.pop(), internal.pop());
+        let accepted = validation.await.is_none() & internal.await.is_none();
+        if accepted {
+            self.pipelines.borrow_mut().insert(std::ptr::from_ref(kernel), pipeline);
+        }
+        accepted
+    }
+
     fn pipeline(&self, kernel: &'static Kernel) -> Pipeline {
         self.pipelines
             .borrow_mut()

@@ -131,12 +131,14 @@ mod tests {
         recorded: f64,
         longest: f64,
         submissions: usize,
+        /// The host learns of the end of work at multiples of this many milliseconds, as in Firefox.
+        grid: f64,
     }
 
     impl Device {
         fn new(slowdown: f64, host: f64) -> Self {
             let pacer = Pacer::default();
-            Self { pacer, slowdown, now: 0.0, host, free: 0.0, recorded: 0.0, longest: 0.0, submissions: 0 }
+            Self { pacer, slowdown, now: 0.0, host, free: 0.0, recorded: 0.0, longest: 0.0, submissions: 0, grid: 0.0 }
         }
 
         fn submit(&mut self) {
@@ -168,7 +170,10 @@ mod tests {
             {
                 let since = self.now;
                 self.now = since.max(end) + 0.1;
-                self.pacer.complete(mark, since, self.now, 0.5);
+                if self.grid > 0.0 {
+                    self.now = (self.now / self.grid).ceil() * self.grid;
+                }
+                self.pacer.complete(mark, since, self.now, self.grid.max(0.5));
             }
         }
 
@@ -236,6 +241,21 @@ mod tests {
         let mut device = Device::new(1.0, 40.0);
         device.run(20, 100.0);
         assert!(device.pacer.dispatch_ms() >= 0.9 * DISPATCH_MS, "{}", device.pacer.dispatch_ms());
+    }
+
+    #[test]
+    fn answers_on_a_grid_of_100_ms_cut_the_work_no_finer() {
+        let run = |slowdown, grid| {
+            let mut device = Device { grid, ..Device::new(slowdown, 0.1) };
+            device.run(20, 60.0);
+            (device.pacer.dispatch_ms(), device.submissions)
+        };
+        let (precise, late) = (run(1.0, 0.0), run(1.0, 100.0));
+        assert_eq!(precise, (DISPATCH_MS, 20 * 4), "four dispatches a batch, each a submission");
+        assert_eq!(late, precise);
+        // A device that really is slow is noticed in spite of the grid, and by no more than it is slow.
+        let (precise, late) = (run(10.0, 0.0), run(10.0, 100.0));
+        assert!(late.0 <= DISPATCH_MS / 4.0 && late.0 >= 0.8 * precise.0, "{late:?} where {precise:?}");
     }
 
     #[test]
