@@ -157,18 +157,20 @@ impl Loss {
     ) -> Result<()> {
         // Whole windows whose logits fit.
         let rows_at_once = (MAX_LOGITS / vocab_size / seq_len).max(1) * seq_len;
+        let mut losses = Vec::new();
         for first in (0..targets.len()).step_by(rows_at_once) {
             let rows = first..targets.len().min(first + rows_at_once);
             let ids: Vec<u32> = rows.clone().map(|row| row as u32).collect();
-            let nll = backend.next_token_nll(&logits(&backend.gather(hidden, &ids)?)?, &targets[rows])?;
-            for window in backend.read(&nll).await?.chunks_exact(seq_len) {
-                let of_window = window[..seq_len - 1].iter().map(|&nll| f64::from(nll)).sum::<f64>();
-                self.sum += of_window;
-                self.windows.push(of_window);
-                self.predicted += seq_len - 1;
-                self.seq_len = seq_len;
-            }
+            losses.push(backend.next_token_nll(&logits(&backend.gather(hidden, &ids)?)?, &targets[rows])?);
             yield_now().await;
+        }
+        let losses: Vec<&B::Tensor> = losses.iter().collect();
+        for window in backend.read_all(&losses).await?.iter().flat_map(|losses| losses.chunks_exact(seq_len)) {
+            let of_window = window[..seq_len - 1].iter().map(|&nll| f64::from(nll)).sum::<f64>();
+            self.sum += of_window;
+            self.windows.push(of_window);
+            self.predicted += seq_len - 1;
+            self.seq_len = seq_len;
         }
         Ok(())
     }

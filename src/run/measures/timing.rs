@@ -12,7 +12,9 @@ const REPETITIONS: usize = 3;
 /// Seconds per measurement, long enough for a coarse clock and the submission overhead to matter little.
 const ENOUGH: f64 = 8e-3;
 /// Most runs within one measurement.
-const MOST_RUNS: usize = 64;
+const MOST_RUNS: usize = 1024;
+/// Largest growth of the runs between two measurements.
+const GROWTH: f64 = 16.0;
 
 /// Microseconds per row of `network`, which returns `rows` rows. `None` if the clock sees no difference, or the
 /// backend's waits are too coarse.
@@ -38,10 +40,17 @@ async fn by_clock<B: Backend>(
     // The first run prepares kernels and memory.
     let warm = network()?;
     wait(backend, &warm).await?;
-    let once = timed(backend, 1, &warm, &network, clock).await?;
-    let runs = ((ENOUGH / once).ceil() as usize).clamp(1, MOST_RUNS);
-    let (mut working, mut idle) = (Vec::new(), Vec::new());
-    for _ in 0..REPETITIONS {
+    let mut runs = 1;
+    let (mut working, mut idle) = loop {
+        let working = timed(backend, runs, &warm, &network, clock).await?;
+        let idle = timed(backend, 0, &warm, &network, clock).await?;
+        if working - idle >= ENOUGH || runs == MOST_RUNS {
+            break (vec![working], vec![idle]);
+        }
+        let growth = (ENOUGH / (working - idle).max(ENOUGH / GROWTH)).max(2.0);
+        runs = ((runs as f64 * growth).ceil() as usize).min(MOST_RUNS);
+    };
+    while working.len() < REPETITIONS {
         working.push(timed(backend, runs, &warm, &network, clock).await?);
         idle.push(timed(backend, 0, &warm, &network, clock).await?);
     }
@@ -86,31 +95,56 @@ mod tests {
     use crate::backend::Shape;
     use crate::backend::cpu::CpuBackend;
 
-    /// The reported time of four rows of a network that takes `cost` seconds, with a submission overhead and a delay in
-    /// the first timed run. Powers of two keep the sums exact.
-    fn microseconds(cost: f64) -> Option<f64> {
-        let backend = CpuBackend::new();
-        let x = backend.upload("x", Shape::new(4, 1), &[0.5; 4]).expect("rows");
-        let (now, runs) = (Cell::new(0.0), Cell::new(0));
-        let network = || {
-            runs.set(runs.get() + 1);
-            now.set(now.get() + cost + if runs.get() == 3 { 8.0 } else { 0.0 });
-            Ok(x.clone())
-        };
-        let clock = || {
-            now.set(now.get() + 2f64.powi(-13));
-            now.get()
-        };
-        block_on(by_clock(&backend, 4, network, &clock)).expect("a run")
+    /// A network of four rows on a simulated device.
+    #[derive(Default)]
+    struct Simulated {
+        /// Seconds of a run.
+        cost: f64,
+        /// Seconds that the second run takes longer.
+        pause: f64,
+        /// Seconds between two readings of the clock beside the work.
+        asking: f64,
+        /// The clock shows multiples of this many seconds.
+        grain: f64,
+    }
+
+    impl Simulated {
+        fn microseconds(&self) -> Option<f64> {
+            let backend = CpuBackend::new();
+            let x = backend.upload("x", Shape::new(4, 1), &[0.5; 4]).expect("rows");
+            let (now, runs) = (Cell::new(0.0), Cell::new(0));
+            let network = || {
+                runs.set(runs.get() + 1);
+                now.set(now.get() + self.cost + if runs.get() == 2 { self.pause } else { 0.0 });
+                Ok(x.clone())
+            };
+            let clock = || {
+                now.set(now.get() + self.asking);
+                if self.grain > 0.0 { (now.get() / self.grain).floor() * self.grain } else { now.get() }
+            };
+            block_on(by_clock(&backend, 4, network, &clock)).expect("a run")
+        }
     }
 
     #[test]
     fn a_row_takes_its_share_of_the_shortest_run_without_what_asking_takes() {
-        for exponent in [-20, -9, -1] {
-            let (found, expected) =
-                (microseconds(2f64.powi(exponent)).expect("a time"), 2f64.powi(exponent) / 4.0 * 1e6);
+        // Powers of two keep the sums exact.
+        let asking = 2f64.powi(-13);
+        for (exponent, pause) in [(-20, 0.0), (-16, 0.0), (-9, 0.0), (-1, 8.0)] {
+            let cost = 2f64.powi(exponent);
+            let found = Simulated { cost, pause, asking, ..Simulated::default() }.microseconds().expect("a time");
+            let expected = cost / 4.0 * 1e6;
             assert!((found - expected).abs() <= 1e-12 * expected, "{found} µs where {expected} are spent");
         }
-        assert_eq!(microseconds(0.0), None, "no difference");
+        assert_eq!(Simulated { asking, ..Simulated::default() }.microseconds(), None, "no difference");
+    }
+
+    #[test]
+    fn a_clock_of_whole_milliseconds_is_given_enough_to_time() {
+        for cost in [0.3e-3, 0.05e-3, 0.9e-3, 1.7e-3] {
+            let device = Simulated { cost, asking: 0.2e-3, grain: 1e-3, ..Simulated::default() };
+            let (found, expected) = (device.microseconds().expect("a time"), cost / 4.0 * 1e6);
+            assert!((found - expected).abs() <= 0.15 * expected, "{found} µs where {expected} are spent");
+        }
     }
 }
