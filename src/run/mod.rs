@@ -39,4 +39,4 @@ pub use measure::{fit, measure, measure_inputs};
 #[cfg(not(target_arch = "wasm32"))]
 pub use resume_file::ResumeFile;
 pub use resume_file::{Resume, Save};
-pub use sweep::{ScratchFile, standing};
+pub use sweep::{ScratchFile, read_blocks, standing};

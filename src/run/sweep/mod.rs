@@ -26,8 +26,8 @@ mod window_sums;
 
 pub(super) use captured_rows::of_rows;
 pub(super) use layers::LayerMeasure;
-pub use resume::standing;
 pub(super) use resume::{adopt, is_claimed};
+pub use resume::{read_blocks, standing};
 pub(super) use rows::{Batch, Cut, Reading, fold_batches};
 pub(super) use source::Source;
 pub use spill::ScratchFile;

@@ -161,16 +161,13 @@ impl<'a, B: Backend> Sweep<'a, B> {
             });
         }
         self.check(&contents).map_err(damaged)?;
-        for SavedBlock { report, map: sizes, probes } in contents.blocks {
-            let map = sizes.map(|sizes| map(&mut from, &sizes)).transpose().map_err(damaged)?;
-            let mut read = |shape: &Shape, _| values(&mut from, *shape).map_err(damaged);
-            let probes = probes.into_iter().map(|(name, probe)| Ok((name, probe.map(&mut read)?)));
-            let probes = probes.collect::<Result<_>>()?;
-            self.pass.out.send(Event::Block(Box::new(report.clone())));
-            if let Some(map) = map.as_ref().filter(|_| self.pass.job.dump_maps) {
-                self.pass.out.send(Event::Map(Box::new(map.clone().dump(report.block, None))));
+        for block in contents.blocks {
+            let block = measured(&mut from, block, &resume.name())?;
+            self.pass.out.send(Event::Block(Box::new(block.report.clone())));
+            if let Some(map) = block.map.as_ref().filter(|_| self.pass.job.dump_maps) {
+                self.pass.out.send(Event::Map(Box::new(map.clone().dump(block.report.block, None))));
             }
-            swept.push(MeasuredBlock { report, map, probes });
+            swept.push(block);
         }
         let from = RefCell::new(from);
         let batch = async |(rows, cols): BatchSize| {
@@ -257,6 +254,33 @@ pub fn standing(file: &str, from: &mut dyn Read) -> Result<(usize, usize)> {
     contents(from).map(|contents| (contents.next, contents.of)).map_err(|error| refused(file.into(), &error))
 }
 
+/// Reads a saved sweep up to its rows, for tests of hostile files: number of its blocks.
+///
+/// # Errors
+/// If it is not a saved sweep, or is cut off; `file` names it.
+pub fn read_blocks(file: &str, from: &mut dyn Read) -> Result<usize> {
+    let contents = contents(from).map_err(|error| refused(file.into(), &error))?;
+    let blocks = contents.blocks.into_iter().map(|block| measured(from, block, file));
+    blocks.collect::<Result<Vec<_>>>().map(|blocks| blocks.len())
+}
+
+/// A block with its map and probes, which follow in the file.
+fn measured(
+    from: &mut dyn Read,
+    SavedBlock { report, map: sizes, probes }: SavedBlock,
+    file: &str,
+) -> Result<MeasuredBlock> {
+    let damaged = |error: io::Error| refused(file.into(), &error);
+    let map = sizes.map(|sizes| map(from, &sizes)).transpose().map_err(damaged)?;
+    let mut read = |shape: &Shape, _| {
+        let len = shape.rows.saturating_mul(shape.cols);
+        Ok(Values { shape: *shape, data: numbers(from, len).map_err(damaged)? })
+    };
+    let probes = probes.into_iter().map(|(name, probe)| Ok((name, probe.map(&mut read)?)));
+    let probes = probes.collect::<Result<_>>()?;
+    Ok(MeasuredBlock { report, map, probes })
+}
+
 fn malformed(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
@@ -294,29 +318,22 @@ fn saved(swept: &MeasuredBlock) -> Result<SavedBlock> {
     Ok(SavedBlock { report: swept.report.clone(), map: swept.map.as_ref().map(sizes), probes })
 }
 
-/// The values of a tensor. Only what is there takes memory.
-fn values(from: &mut dyn Read, shape: Shape) -> io::Result<Values> {
-    let size = shape.rows.checked_mul(shape.cols).and_then(|len| len.checked_mul(4));
-    let size = size.ok_or_else(|| malformed("a probe is too large"))?;
-    let mut bytes = Vec::new();
-    if from.take(size as u64).read_to_end(&mut bytes)? != size {
-        return Err(malformed("it is cut off"));
-    }
-    let data = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-    Ok(Values { shape, data })
-}
-
-fn map(from: &mut dyn Read, sizes: &MapSizes) -> io::Result<AffineMap> {
-    let &MapSizes { d_in, d_out, rank } = sizes;
-    let mut part = |len: usize| {
-        let mut values = vec![0.0f64; len];
-        from.read_exact(bytemuck::cast_slice_mut(&mut values)).map(|()| values)
-    };
+fn map(from: &mut dyn Read, &MapSizes { d_in, d_out, rank }: &MapSizes) -> io::Result<AffineMap> {
     Ok(AffineMap {
-        weight: part(d_in.checked_mul(d_out).ok_or_else(|| malformed("a map is too large"))?)?,
-        mean_x: part(d_in)?,
-        deviation_x: part(d_in)?,
-        mean_y: part(d_out)?,
+        weight: numbers(from, d_in.saturating_mul(d_out))?,
+        mean_x: numbers(from, d_in)?,
+        deviation_x: numbers(from, d_in)?,
+        mean_y: numbers(from, d_out)?,
         rank,
     })
+}
+
+/// The next `len` numbers. Only what is there takes memory.
+fn numbers<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(from: &mut dyn Read, len: usize) -> io::Result<Vec<T>> {
+    let size = (len as u64).saturating_mul(size_of::<T>() as u64);
+    let mut bytes = Vec::new();
+    if from.take(size).read_to_end(&mut bytes)? as u64 != size {
+        return Err(malformed("it is cut off"));
+    }
+    Ok(bytemuck::pod_collect_to_vec(&bytes))
 }

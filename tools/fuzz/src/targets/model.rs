@@ -6,7 +6,8 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 use straightedge::backend::gpu::autotune;
 use straightedge::model::{ModelConfig, stored};
-use straightedge::run::standing;
+use straightedge::report::BlockReport;
+use straightedge::run::{read_blocks, standing};
 use straightedge::weights::{MemoryFiles, Weights};
 
 use super::synthetic::{f32s, safetensors};
@@ -86,14 +87,29 @@ pub(super) fn notes(input: &[u8]) -> Result<(), Refusal> {
 }
 
 pub(super) fn state_seeds() -> Vec<Vec<u8>> {
-    let header = json!({"key": "k", "claimed": false, "discarded": 0, "next": 1, "of": 4, "batch_rows": 64, "kernels": "", "blocks": [],
-        "layers": [], "warnings": [], "stream": [[64, 8]], "forks": []})
-    .to_string()
-    .into_bytes();
-    vec![[&b"sweep\0\0\x02"[..], &(header.len() as u64).to_le_bytes(), &header, &[0; 64]].concat()]
+    let shape = |rows: usize, cols: usize| json!({"rows": rows, "cols": cols});
+    let affine = json!({"Network": {"Affine": {"mean": shape(1, 3), "inverse_deviation": shape(1, 3), "inner": null,
+        "weight": shape(2, 3), "offset": shape(1, 2)}}});
+    let block = json!({"report": BlockReport::default(), "map": {"d_in": 3, "d_out": 2, "rank": 3},
+        "probes": [["poly", affine], ["constant", {"Layer": {"Constant": shape(1, 2)}}]]});
+    // Numbers of the map, then those of the probes.
+    let values = [0u8; 8 * (6 + 3 + 3 + 2) + 4 * (3 + 3 + 6 + 2 + 2)];
+    vec![saved(&json!([]), &[0; 64]), saved(&json!([block]), &values)]
 }
 
-/// Reads how far an interrupted measurement came.
-pub(super) fn state(mut input: &[u8]) -> Result<(), Refusal> {
-    standing("state", &mut input).map(drop).map_err(Into::into)
+/// A saved sweep with these blocks, and the bytes behind its header.
+fn saved(blocks: &Value, behind: &[u8]) -> Vec<u8> {
+    let header =
+        json!({"key": "k", "claimed": false, "discarded": 0, "next": 1, "of": 4, "batch_rows": 64, "kernels": "",
+        "blocks": blocks, "layers": [], "warnings": [], "stream": [[64, 8]], "forks": []})
+        .to_string()
+        .into_bytes();
+    [&b"sweep\0\0\x02"[..], &(header.len() as u64).to_le_bytes(), &header, behind].concat()
+}
+
+/// Reads how far an interrupted measurement came, and what it has measured.
+pub(super) fn state(input: &[u8]) -> Result<(), Refusal> {
+    standing("state", &mut &*input)?;
+    read_blocks("state", &mut &*input)?;
+    Ok(())
 }
