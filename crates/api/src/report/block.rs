@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::detail::{
     ControlReport, CurvePoint, DegreePoint, HealReport, Interval, ProbeReport, Scatter, Spectrum, Uncertainty, finite,
@@ -188,32 +189,27 @@ impl BlockReport {
         add_uncertainty(&mut self.intervals, &mut self.influence, name, found);
     }
 
-    /// Adds what `earlier`, an earlier measurement of the same block, knows and this one does not.
+    /// Adds what `earlier`, an earlier measurement of the same block, knows and this one does not: fields that are null or
+    /// empty here, and names that a map lacks.
     pub fn complete_from(&mut self, earlier: &Self) {
-        fn fill<T: Clone>(map: &mut BTreeMap<String, T>, earlier: &BTreeMap<String, T>) {
-            for (name, value) in earlier {
-                map.entry(name.clone()).or_insert_with(|| value.clone());
+        let (Ok(Value::Object(mut now)), Ok(Value::Object(earlier))) =
+            (serde_json::to_value(&*self), serde_json::to_value(earlier))
+        else {
+            return;
+        };
+        for (field, value) in earlier {
+            match (now.entry(field).or_insert(Value::Null), value) {
+                (Value::Object(known), Value::Object(earlier)) => {
+                    earlier.into_iter().for_each(|(name, value)| drop(known.entry(name).or_insert(value)));
+                }
+                (known @ Value::Null, value) => *known = value,
+                (Value::Array(known), Value::Array(earlier)) if known.is_empty() => *known = earlier,
+                _ => {}
             }
         }
-        self.cosine = self.cosine.or(earlier.cosine);
-        self.scatter = self.scatter.take().or_else(|| earlier.scatter.clone());
-        self.conjunction = self.conjunction.or(earlier.conjunction);
-        fill(&mut self.intervals, &earlier.intervals);
-        fill(&mut self.influence, &earlier.influence);
-        fill(&mut self.delta_ppl, &earlier.delta_ppl);
-        fill(&mut self.compression, &earlier.compression);
-        fill(&mut self.row_microseconds, &earlier.row_microseconds);
-        fill(&mut self.probes, &earlier.probes);
-        fill(&mut self.degrees, &earlier.degrees);
-        self.effective_rank_whitened = self.effective_rank_whitened.or(earlier.effective_rank_whitened);
-        self.canonical_r2_mean = self.canonical_r2_mean.or(earlier.canonical_r2_mean);
-        if self.ridge_curve.is_empty() {
-            self.ridge_curve.clone_from(&earlier.ridge_curve);
+        if let Ok(completed) = serde_json::from_value(Value::Object(now)) {
+            *self = completed;
         }
-        fill(&mut self.curves, &earlier.curves);
-        fill(&mut self.controls, &earlier.controls);
-        fill(&mut self.heal, &earlier.heal);
-        fill(&mut self.seeds, &earlier.seeds);
     }
 }
 
@@ -287,4 +283,27 @@ pub struct PropertyScore {
     pub accuracy: Option<f64>,
     /// The same if the training rows' most frequent class is always named.
     pub most_frequent: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::difference::tests::full;
+
+    #[test]
+    fn a_block_takes_over_what_an_earlier_measurement_of_it_knows() {
+        let earlier = full();
+        let mut now = BlockReport {
+            block: earlier.block,
+            rank: earlier.rank,
+            r2_lin: Some(-7.0),
+            delta_ppl: [("linear".into(), None), ("mean".into(), Some(1.0))].into(),
+            ..BlockReport::default()
+        };
+        now.complete_from(&earlier);
+        assert_eq!((now.r2_lin, now.delta_ppl["linear"], now.delta_ppl["mean"]), (Some(-7.0), None, Some(1.0)));
+        assert_eq!(now.delta_ppl["poly"], earlier.delta_ppl["poly"]);
+        let rest = BlockReport { r2_lin: earlier.r2_lin, delta_ppl: earlier.delta_ppl.clone(), ..now };
+        assert_eq!(rest, earlier);
+    }
 }
