@@ -154,7 +154,7 @@ fn every_quantity_with_influences_is_judged_on_the_same_windows() {
     let (tokens, model) = (folder.join("ids.json"), common::fixture("tiny-gpt2"));
     fs::write(&tokens, json!(ids).to_string()).expect("a file");
     let (first, second) = (folder.join("first.json"), folder.join("second.json"));
-    let args = ["measure", text(&model), "--tokens", text(&tokens), "--seq-len", "32", "--measures", "fit,swap"];
+    let args = ["measure", text(&model), "--tokens", text(&tokens), "--seq-len", "32", "--measures", "fit,swap,layers"];
     let known = blocks(&args, &first)[1]["influence"].as_object().expect("influences").clone();
     let mut report: Value = serde_json::from_slice(&fs::read(&first).expect("a report")).expect("JSON");
     // By the same in every window, so that no interval of a difference contains 0; large losses by more than rounding.
@@ -165,6 +165,11 @@ fn every_quantity_with_influences_is_judged_on_the_same_windows() {
     };
     ["r2_lin", "r2_lin_scalar", "cosine"].into_iter().for_each(|name| raise(&mut block[name]));
     block["delta_ppl"].as_object_mut().expect("losses").values_mut().for_each(raise);
+    let layer = &mut report["layers"][2];
+    raise(&mut layer["linearity_heldout"]);
+    layer["delta_ppl"].as_object_mut().expect("losses").values_mut().for_each(raise);
+    layer["properties"].as_object_mut().expect("scores").values_mut().for_each(|score| raise(&mut score["accuracy"]));
+    let of_layer = layer["influence"].as_object().expect("influences").len();
     fs::write(&second, report.to_string()).expect("a report");
     let judged = || {
         let output = run(&["compare", text(&first), text(&second)]);
@@ -180,8 +185,13 @@ fn every_quantity_with_influences_is_judged_on_the_same_windows() {
         ("r2_lin_scalar", "R² scalar"),
     ];
     assert_eq!(known.keys().map(String::as_str).collect::<Vec<_>>(), labels.map(|(name, _)| name));
-    let lines = judged();
+    let (lines, layers): (Vec<_>, Vec<_>) = judged().into_iter().partition(|line| line.contains(" of block "));
     assert_eq!(lines.len(), labels.len(), "what is alike is not listed: {lines:?}");
+    let is_judged = |line: &String| line.contains(" of layer 2: b - a = +") && line.ends_with(", differs");
+    assert!(of_layer >= 5 && layers.len() == of_layer && layers.iter().all(is_judged), "{of_layer}: {layers:?}");
+    for label in ["layer linearity, held out", "ΔPPL removed", "ΔPPL linear", "position read out"] {
+        assert!(layers.iter().any(|line| line.starts_with(label)), "{label}: {layers:?}");
+    }
     for ((_, label), line) in labels.into_iter().zip(&lines) {
         assert!(line.starts_with(&format!("{label} of block 1: b - a = +")) && line.ends_with(", differs"), "{line}");
     }

@@ -7,8 +7,8 @@ use straightedge::agreement::{Agreement, correlation_interval};
 use straightedge::difference::{Compared, Condition, Place, compare as differences, conditions};
 use straightedge::error::Result;
 use straightedge::fields::Field;
-use straightedge::paired::{HeldOutWindows, MeasuredValue, PairedDifference};
-use straightedge::report::{BlockReport, Report};
+use straightedge::paired::{HasInfluence, HeldOutWindows, MeasuredValue, PairedDifference};
+use straightedge::report::Report;
 use straightedge::visible::{shown, visible};
 
 use super::results;
@@ -85,39 +85,40 @@ fn write_differences(text: &mut String, name: &str, found: &Compared, tolerance:
     !exceeding.is_empty()
 }
 
-/// Whether the blocks of b differ from those of a by more than the held-out windows explain, in every quantity whose
-/// influences both reports have; it does not affect the exit status.
+/// Whether the blocks and layers of b differ from those of a by more than the held-out windows explain, in every quantity
+/// whose influences both reports have; it does not affect the exit status.
 fn paired(a: &Report, b: &Report) -> String {
     let windows = HeldOutWindows::of(a);
     if windows.is_none() || windows != HeldOutWindows::of(b) {
         return String::new();
     }
-    let pairs: Vec<(&BlockReport, &BlockReport)> = a
-        .blocks
-        .iter()
-        .filter_map(|one| Some((one, b.blocks.iter().find(|other| other.block == one.block)?)))
-        .collect();
+    judgements("block", &a.blocks, &b.blocks) + &judgements("layer", &a.layers, &b.layers)
+}
+
+fn judgements<T: HasInfluence>(place: &str, a: &[T], b: &[T]) -> String {
+    let other = |one: &T| b.iter().find(|other| other.index() == one.index());
+    let pairs: Vec<(&T, &T)> = a.iter().filter_map(|one| Some((one, other(one)?))).collect();
     let names: BTreeSet<&String> =
-        pairs.iter().flat_map(|(one, other)| one.influence.keys().chain(other.influence.keys())).collect();
+        pairs.iter().flat_map(|(one, other)| one.influence().keys().chain(other.influence().keys())).collect();
     let mut text = String::new();
     for name in names {
-        let quantity = quantity(name);
+        let quantity = quantity(place, name);
         for (one, other) in &pairs {
-            let at = one.block;
-            let [one, other] = [one, other].map(|block| MeasuredValue::of_block(block, name));
-            let found = one.zip(other).and_then(|(one, other)| PairedDifference::new(one, other));
+            let [a, b] = [one, other].map(|place| MeasuredValue::of(*place, name));
+            let found = a.zip(b).and_then(|(a, b)| PairedDifference::new(a, b));
             let Some(difference) = found.filter(|found| found.amount != 0.0) else { continue };
             let judgement = if difference.differs() { "differs" } else { "does not differ here" };
-            let PairedDifference { amount, half } = difference;
-            let _ = writeln!(text, "{quantity} of block {at}: b - a = {amount:+.6} ± {half:.6}, {judgement}");
+            let (PairedDifference { amount, half }, at) = (difference, one.index());
+            let _ = writeln!(text, "{quantity} of {place} {at}: b - a = {amount:+.6} ± {half:.6}, {judgement}");
         }
     }
     text
 }
 
 /// Name for people of a quantity with influences: that of its field, or of what it is the loss or gain of.
-fn quantity(name: &str) -> String {
-    if let Some(field) = Field::ALL.iter().find(|field| field.line().interval == name) {
+fn quantity(place: &str, name: &str) -> String {
+    let is_it = |field: &Field| field.line().interval == name && field.is_by_layer() == (place == "layer");
+    if let Some(field) = Field::ALL.iter().find(|field| is_it(field)) {
         return field.label().into();
     }
     match (name.strip_prefix("delta_ppl_"), name.strip_prefix("gain_")) {

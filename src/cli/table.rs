@@ -10,9 +10,7 @@ use straightedge::paired::Ranking;
 use straightedge::report::{BlockReport, LayerReport, Report};
 use straightedge::visible::{shown, shown_line};
 
-use super::grid::{
-    Column, cell, cell_of_block, cell_of_layer, change, change_within, column, fixed, grid, whole, within,
-};
+use super::grid::{Column, cell, cell_of_block, cell_of_layer, change_within, column, fixed, grid, whole, within};
 use super::swap_table::swaps;
 
 /// Explains the controls of a network's weights.
@@ -259,7 +257,10 @@ fn heal_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
     for name in names(blocks, |block| &block.heal) {
         let (before, after, steps) = (name.clone(), name.clone(), name.clone());
         let heal = |block: &BlockReport, name: &str| block.heal.get(name).copied().unwrap_or_default();
-        let before = move |block: &BlockReport| change(heal(block, &before).delta_ppl_before);
+        // The same loss as by the replacement itself, so its interval.
+        let before = move |block: &BlockReport| {
+            change_within(heal(block, &before).delta_ppl_before, block.loss_interval(&before))
+        };
         let healed = move |block: &BlockReport| {
             let heal = heal(block, &after);
             change_within(heal.delta_ppl, heal.interval)
@@ -336,7 +337,7 @@ mod tests {
         block.curves = [("sgd".into(), vec![CurvePoint { step: 77, value: Some(0.75) }])].into();
         block.controls =
             ["gaussian", "shuffled"].map(|name| (name.into(), ControlReport { r2_lin: Some(0.625), ..none })).into();
-        let heal = HealReport { delta_ppl: Some(-0.5), ..HealReport::default() };
+        let heal = HealReport { delta_ppl: Some(-0.5), delta_ppl_before: Some(1.72), ..HealReport::default() };
         let within = HealReport { interval: Some(Interval { low: -0.625, high: -0.375 }), ..heal };
         block.heal = [("linear".into(), heal), ("original".into(), within)].into();
         assert!(!plain.contains(CONTROLS_NOTE) && !plain.contains(BASELINE_NOTE));
@@ -399,6 +400,7 @@ mod tests {
             "+3.5000",
             "3.5 ± 0.5",
             "-0.5 ± 0.1",
+            "+1.7 ± 0.2",
             "+2.5 ± 0.4",
             "+6.5 ± 0.4",
         ] {

@@ -14,7 +14,7 @@ const VIEWS = {
 };
 
 /** Lines of each ready comparison, and its figures. */
-const COMPARISONS = { 'fine-tuned': [2, 2], regularised: [3, 4], learned: [5, 1] };
+const COMPARISONS = { 'fine-tuned': [2, 3], regularised: [3, 4], learned: [5, 1] };
 
 /** Waits until a figure shows so many values, and no more; a pre-rendered one is drawn for several widths. */
 async function holds(app, at, values, what) {

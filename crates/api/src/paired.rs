@@ -1,8 +1,10 @@
 //! Whether two numbers differ that were measured on the same held-out windows (docs/measures.md, section 2).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::report::{BlockReport, Report};
+use crate::report::{BlockReport, LayerReport, Report};
 
 /// Fewest values that an interval of a difference is computed from.
 const FEWEST: usize = 10;
@@ -63,18 +65,60 @@ pub struct MeasuredValue<'a> {
 }
 
 impl<'a> MeasuredValue<'a> {
-    /// A number of a block by its name in `intervals` and `influence`; `None` where either is unknown.
-    pub fn of_block(block: &'a BlockReport, name: &str) -> Option<Self> {
-        let value = match name {
-            "r2_lin" => block.r2_lin,
-            "r2_lin_scalar" => block.r2_lin_scalar,
-            "cosine" => block.cosine,
+    /// A number of a block or layer by its name in `intervals` and `influence`; `None` where either is unknown.
+    pub fn of(place: &'a impl HasInfluence, name: &str) -> Option<Self> {
+        Some(Self { value: place.number(name)?, influence: place.influence().get(name)? })
+    }
+}
+
+/// A block or layer: for some of its numbers the influence of every held-out window is known.
+pub trait HasInfluence {
+    /// Its index in the model.
+    fn index(&self) -> usize;
+    /// Influences by the name of the number.
+    fn influence(&self) -> &BTreeMap<String, Vec<f64>>;
+    /// A number by the same name.
+    fn number(&self, name: &str) -> Option<f64>;
+}
+
+impl HasInfluence for BlockReport {
+    fn index(&self) -> usize {
+        self.block
+    }
+
+    fn influence(&self) -> &BTreeMap<String, Vec<f64>> {
+        &self.influence
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        match name {
+            "r2_lin" => self.r2_lin,
+            "r2_lin_scalar" => self.r2_lin_scalar,
+            "cosine" => self.cosine,
             _ => match name.split_once('_') {
-                Some(("gain", probe)) => block.probes.get(probe).and_then(|probe| probe.gain),
-                _ => name.strip_prefix("delta_ppl_").and_then(|name| block.delta_ppl.get(name).copied().flatten()),
+                Some(("gain", probe)) => self.probes.get(probe).and_then(|probe| probe.gain),
+                _ => name.strip_prefix("delta_ppl_").and_then(|name| self.delta_ppl.get(name).copied().flatten()),
             },
-        };
-        Some(Self { value: value?, influence: block.influence.get(name)? })
+        }
+    }
+}
+
+impl HasInfluence for LayerReport {
+    fn index(&self) -> usize {
+        self.layer
+    }
+
+    fn influence(&self) -> &BTreeMap<String, Vec<f64>> {
+        &self.influence
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        match (name, name.strip_prefix("reads_"), name.strip_prefix("delta_ppl_")) {
+            ("linearity_heldout", ..) => self.linearity_heldout,
+            (_, Some(property), _) => self.properties.get(property).and_then(|score| score.accuracy),
+            (.., Some(replacement)) => self.delta_ppl.get(replacement).copied().flatten(),
+            _ => None,
+        }
     }
 }
 
@@ -121,8 +165,7 @@ pub struct Ranking(
 impl Ranking {
     /// Ranks blocks by a number with influences; blocks without it are left out.
     pub fn new(blocks: &[BlockReport], name: &str) -> Self {
-        let known =
-            blocks.iter().filter_map(|block| Some((block.block.to_string(), MeasuredValue::of_block(block, name)?)));
+        let known = blocks.iter().filter_map(|block| Some((block.block.to_string(), MeasuredValue::of(block, name)?)));
         Self::of(known.collect())
     }
 
@@ -131,7 +174,7 @@ impl Ranking {
         let known = block
             .delta_ppl
             .keys()
-            .filter_map(|name| Some((name.clone(), MeasuredValue::of_block(block, &format!("delta_ppl_{name}"))?)));
+            .filter_map(|name| Some((name.clone(), MeasuredValue::of(block, &format!("delta_ppl_{name}"))?)));
         Self::of(known.collect())
     }
 

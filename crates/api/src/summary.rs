@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fields::Field;
 use crate::paired::{HeldOutWindows, MeasuredValue, PairedDifference};
-use crate::report::{BlockReport, Report};
+use crate::report::{BlockReport, Interval, LayerReport, Report};
 
 /// One value per block or layer, by its index; `None` where it is unknown.
 pub type Curve = Vec<Option<f64>>;
@@ -26,6 +26,9 @@ pub struct Summary {
     /// Influence of each held-out window on the values of a curve, by [`Field::id`] and place; optional.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub influence: BTreeMap<String, Vec<Vec<f64>>>,
+    /// 95 % intervals of the values of a curve, by [`Field::id`] and place; optional.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub intervals: BTreeMap<String, Vec<Option<Interval>>>,
     /// The windows that it was measured on, where they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heldout: Option<HeldOutWindows>,
@@ -54,10 +57,20 @@ impl Summary {
         let control = |name: &String| {
             (name.clone(), blocks(&|block| block.controls.get(name).and_then(|control| control.r2_lin)))
         };
+        let influence = |field: Field| {
+            let name = field.line().interval;
+            let of_block = |block: &BlockReport| block.influence.get(name).cloned();
+            by_place(report, field, &of_block, &|layer| layer.influence.get(name).cloned())
+        };
+        let interval = |field: Field| {
+            let of_block = |block: &BlockReport| field.interval(block).map(Some);
+            by_place(report, field, &of_block, &|layer| field.interval_of_layer(layer).map(Some))
+        };
         Self {
             ppl: report.ppl,
             controls: controls.map(control).collect(),
-            influence: Field::charts().filter_map(|field| influence(report, field)).collect(),
+            influence: Field::charts().filter_map(influence).collect(),
+            intervals: Field::charts().filter_map(interval).collect(),
             heldout: HeldOutWindows::of(report),
             rows_per_input: report.blocks.iter().find_map(|block| block.rows_per_input),
             ..Self::of(report.model.id.clone(), Field::charts().map(|field| (field, of(field))))
@@ -75,25 +88,32 @@ impl Summary {
         Some(MeasuredValue { value, influence: self.influence.get(field.id())?.get(at)? })
     }
 
+    /// The 95 % interval of a value, if it is known.
+    pub fn interval(&self, field: Field, at: usize) -> Option<Interval> {
+        self.intervals.get(field.id())?.get(at).copied().flatten()
+    }
+
     /// The curve of a field; empty where it was not measured.
     pub fn curve(&self, field: Field) -> &[Option<f64>] {
         self.curves.get(field.id()).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Influences on a field of every block or layer; `None` where none has them.
-fn influence(report: &Report, field: Field) -> Option<(String, Vec<Vec<f64>>)> {
-    let mut all = Vec::new();
-    let blocks = report.blocks.iter().map(|block| (block.block, &block.influence));
-    let layers = report.layers.iter().map(|layer| (layer.layer, &layer.influence));
-    let (blocks, layers) = match field.is_by_layer() {
-        true => (None, Some(layers)),
-        false => (Some(blocks), None),
+/// What every block or layer has of a field, by place; `None` where none has anything.
+fn by_place<T: Clone + Default>(
+    report: &Report,
+    field: Field,
+    of_block: &dyn Fn(&BlockReport) -> Option<T>,
+    of_layer: &dyn Fn(&LayerReport) -> Option<T>,
+) -> Option<(String, Vec<T>)> {
+    let found: Vec<(usize, T)> = match field.is_by_layer() {
+        true => report.layers.iter().filter_map(|layer| Some((layer.layer, of_layer(layer)?))).collect(),
+        false => report.blocks.iter().filter_map(|block| Some((block.block, of_block(block)?))).collect(),
     };
-    for (at, influence) in blocks.into_iter().flatten().chain(layers.into_iter().flatten()) {
-        let Some(influence) = influence.get(field.line().interval) else { continue };
-        all.resize(all.len().max(at + 1), Vec::new());
-        all[at].clone_from(influence);
+    let mut all = Vec::new();
+    for (at, value) in found {
+        all.resize(all.len().max(at + 1), T::default());
+        all[at] = value;
     }
     (!all.is_empty()).then(|| (field.id().into(), all))
 }
@@ -123,11 +143,13 @@ mod tests {
 
     #[test]
     fn values_on_the_same_windows_have_a_difference_and_others_none() {
+        let within = Interval { low: 0.25, high: 0.75 };
         let of = |r2: f64, sign: f64| {
             let noise = (0..12).map(|at| [0.02, -0.02][at % 2] * sign).collect();
             let influence = [("r2_lin".into(), noise)].into();
-            let mut found =
-                report(vec![BlockReport { block: 1, r2_lin: Some(r2), influence, ..Default::default() }], Vec::new());
+            let intervals = [("r2_lin".into(), within)].into();
+            let block = BlockReport { block: 1, r2_lin: Some(r2), influence, intervals, ..Default::default() };
+            let mut found = report(vec![block], Vec::new());
             found.corpus.sha256 = Some("text".into());
             found
         };
@@ -142,8 +164,12 @@ mod tests {
         assert_eq!(difference(&a, &other, 1), None);
         other.corpus.sha256 = None;
         assert_eq!(difference(&other, &other, 1), None, "it may be any text");
-        let json = serde_json::to_string(&Summary::new(&a)).unwrap();
-        assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), Summary::new(&a));
+        let summary = Summary::new(&a);
+        let interval = |field, at| summary.interval(field, at);
+        assert_eq!([interval(Field::R2Lin, 1), interval(Field::R2Lin, 0)], [Some(within), None]);
+        assert_eq!([interval(Field::Cosine, 1), interval(Field::R2Lin, 7)], [None; 2]);
+        let json = serde_json::to_string(&summary).unwrap();
+        assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), summary);
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Preset {
     // question.
     pub fn quantities(self) -> BTreeSet<Field> {
         match self {
-            Self::FineTuned => BTreeSet::from([Field::R2Lin, Field::Linearity]),
+            Self::FineTuned => BTreeSet::from([Field::R2Lin, Field::Linearity, Field::LinearityHeldout]),
             Self::Regularised => {
                 BTreeSet::from([Field::R2Lin, Field::Linearity, Field::ReadsPosition, Field::ReadsNextKind])
             }

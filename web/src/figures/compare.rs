@@ -5,7 +5,7 @@ use straightedge_api::fields::{Digits, Field, Spread};
 use straightedge_api::paired::PairedDifference;
 
 use super::figure::{Figure, at_x, block_name, grid_of, series};
-use super::pairs::sentence;
+use super::pairs::{Places, sentence};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::comparison::Key;
@@ -81,10 +81,12 @@ fn axis(quantity: Field) -> Axis {
 fn curve(line: &ChartLine, quantity: Field) -> Option<Series> {
     let values = line.summary.curve(quantity).iter().enumerate();
     let mark = |(at, value): (usize, &Option<f64>)| {
-        if quantity.is_by_layer() {
-            return Mark::new(fill(t().layer_n, &[("layer", &at.to_string())]), at as f64, *value);
-        }
-        Mark::new(block_name(at), at as f64, *value).of_block(at)
+        let interval = line.summary.interval(quantity, at);
+        let mark = match quantity.is_by_layer() {
+            true => Mark::new(fill(t().layer_n, &[("layer", &at.to_string())]), at as f64, *value),
+            false => Mark::new(block_name(at), at as f64, *value).of_block(at),
+        };
+        mark.within(None, interval)
     };
     let series = series(&full_name(&line.name, line.source), line.style, values.map(mark).collect())?;
     Some(Series { joined: true, marked: true, is_behind: line.is_behind, ..series })
@@ -189,7 +191,8 @@ fn difference_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) ->
     let of = |at| Some((at, first.summary.difference(&other.summary, quantity, at)?));
     let known: Vec<(usize, PairedDifference)> = (0..count).filter_map(of).collect();
     let names = [full_name(&other.name, other.source), full_name(&first.name, first.source)];
-    sentence(names.each_ref().map(String::as_str), known)
+    let places = if quantity.is_by_layer() { Places::Layers } else { Places::Blocks };
+    sentence(names.each_ref().map(String::as_str), places, known)
 }
 
 /// Deviation of a measurement on this machine from the recording of the same model.
@@ -210,6 +213,7 @@ mod tests {
     use crate::comparison::presets::Preset;
     use crate::comparison::sources::tests::known;
     use crate::figures::sample_report;
+    use straightedge_api::report::Interval;
     use straightedge_api::summary::Summary;
 
     /// A line of the sample report whose R² is higher by these amounts, and whose windows disagree by `noise`.
@@ -223,6 +227,33 @@ mod tests {
         let (key, source) = (Key::Recorded(name.into()), Source::Recorded);
         let summary = Summary::new(&report);
         ChartLine { key, name: name.into(), source, style: 0, is_behind: false, summary }
+    }
+
+    #[test]
+    fn values_have_their_intervals_in_chart_and_table() {
+        let mut report = sample_report();
+        let interval = Interval { low: 0.88, high: 0.92 };
+        report.blocks[0].intervals = [("r2_lin".into(), interval)].into();
+        let line = ChartLine { summary: Summary::new(&report), ..shifted("A", [0.0; 3], 0.0) };
+        let figure = compared(&[line], Field::R2Lin).unwrap();
+        assert_eq!(figure.plot.series[0].marks[0].within.y, Some(interval));
+        assert_eq!(figure.table.rows[0][1], "0.90 ± 0.02");
+        assert_eq!(figure.plot.series[0].marks[1].within.y, None);
+    }
+
+    #[test]
+    fn layers_that_differ_are_called_layers() {
+        let of = |name: &str, shift: f64| {
+            let mut line = shifted(name, [0.0; 3], 0.0);
+            let noise: Vec<f64> = (0..24).map(|at| [shift / 8.0, -shift / 8.0][at % 2]).collect();
+            line.summary.curves.insert("linearity_heldout".into(), vec![Some(0.5), Some(0.5 + shift)]);
+            line.summary.influence.insert("linearity_heldout".into(), vec![noise; 2]);
+            line
+        };
+        let facts = compared(&[of("A", 0.0), of("B", 0.1)], Field::LinearityHeldout).unwrap().facts;
+        let sentence = facts.iter().find(|fact| fact.contains("held-out windows")).expect("a comparison");
+        assert!(sentence.contains("differs from A (recorded) in layer 1, most in layer 1: by 0.100"), "{sentence}");
+        assert!(sentence.ends_with("It does not differ here in layer 0."), "{sentence}");
     }
 
     #[test]

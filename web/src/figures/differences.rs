@@ -1,9 +1,10 @@
-//! A measurement compared with an earlier one of the same model: block by block, every number that both have.
+//! A measurement compared with an earlier one of the same model: every number that both have.
 
-use straightedge_api::difference::{Compared, Condition, conditions};
+use straightedge_api::difference::{Compared, Condition, Difference, Place, compare, conditions};
 use straightedge_api::report::Report;
 
 use crate::figures::Grid;
+use crate::figures::figure::block_name;
 use crate::text::cell::Cell;
 use crate::text::format::{NOTHING, magnitude, share};
 use crate::text::{fill, t};
@@ -13,37 +14,27 @@ use crate::text::{fill, t};
 pub struct Differences {
     /// What was compared, and the outcome, in sentences.
     pub sentences: Vec<String>,
-    /// One row per block that both have.
+    /// One row per block or layer that both have, and one for the model.
     pub table: Grid,
     /// The largest difference of any number; `None` where nothing could be compared.
     pub most: Option<f64>,
 }
 
-/// Compares what was measured now with an earlier report.
+/// Compares what was measured now with an earlier report: every number that both have of blocks, layers and the model.
 pub fn differences(then: &Report, now: &Report) -> Differences {
-    let pairs: Vec<_> = now
-        .blocks
-        .iter()
-        .filter_map(|block| Some((then.blocks.iter().find(|other| other.block == block.block)?, block)))
-        .collect();
-    let mut most: Option<(f64, String, usize)> = None;
-    let mut rows = Vec::new();
-    for (then, now) in &pairs {
-        let compared = Compared::blocks(then, now);
-        let Some(largest) = compared.largest() else { continue };
-        let (size, field) = (largest.amount, largest.field.clone());
-        let lin = compared.numbers.iter().find(|number| number.path == "r2_lin");
-        let gap = lin.filter(|lin| lin.a.is_some() && lin.b.is_some()).map(|lin| signed(lin.amount, lin.a, lin.b));
-        let [was, is] = [then, now].map(|block| Cell::number(block.r2_lin, None, share));
-        let [gap, amount] = [gap, Some(size)].map(|value| Cell::number(value, None, magnitude));
-        let name = if size == 0.0 { NOTHING } else { field.as_str() };
-        rows.push(vec![now.block.to_string().into(), was, is, gap, amount, name.into()]);
-        if most.as_ref().is_none_or(|(known, ..)| size > *known) {
-            most = Some((size, field, now.block));
+    let places = compare(then, now).into_iter().filter_map(|(place, found)| Some((place, found.ok()?)));
+    let mut most: Option<(Difference, Place)> = None;
+    let (mut rows, mut count) = (Vec::new(), 0);
+    for (place, found) in places {
+        let Some(largest) = found.largest() else { continue };
+        count += found.numbers.len();
+        rows.push(row(place, &found, largest));
+        if most.as_ref().is_none_or(|(known, _)| largest.amount > known.amount) {
+            most = Some((largest.clone(), place));
         }
     }
     let head = [
-        t().block,
+        t().differences_place,
         t().differences_then,
         t().differences_now,
         t().differences_gap,
@@ -52,11 +43,29 @@ pub fn differences(then: &Report, now: &Report) -> Differences {
     ];
     let conditions = conditions(then, now).into_iter();
     let mut sentences: Vec<String> = conditions.map(|condition| condition_sentence(condition, then, now)).collect();
-    sentences.extend(most.as_ref().map(|(size, field, block)| largest_difference(*size, field, *block, pairs.len())));
+    sentences.extend(most.as_ref().map(|(largest, place)| largest_difference(largest, *place, count)));
     Differences {
         sentences,
         table: Grid { head: head.map(String::from).to_vec(), rows },
-        most: most.map(|(size, ..)| size),
+        most: most.map(|(largest, _)| largest.amount),
+    }
+}
+
+/// A place with its R² before and now, if it is a block, and its largest difference.
+fn row(place: Place, found: &Compared, largest: &Difference) -> Vec<Cell> {
+    let lin = found.numbers.iter().find(|number| number.path == "r2_lin");
+    let gap = lin.filter(|lin| lin.a.is_some() && lin.b.is_some()).map(|lin| signed(lin.amount, lin.a, lin.b));
+    let [then, now] = [lin.and_then(|lin| lin.a), lin.and_then(|lin| lin.b)].map(|r2| Cell::number(r2, None, share));
+    let [gap, amount] = [gap, Some(largest.amount)].map(|value| Cell::number(value, None, magnitude));
+    let field = if largest.amount == 0.0 { NOTHING } else { largest.field.as_str() };
+    vec![place_name(place).into(), then, now, gap, amount, field.into()]
+}
+
+fn place_name(place: Place) -> String {
+    match place {
+        Place::Model => t().differences_model_place.into(),
+        Place::Block(block) => block_name(block),
+        Place::Layer(layer) => fill(t().layer_n, &[("layer", &layer.to_string())]),
     }
 }
 
@@ -78,13 +87,14 @@ fn condition_sentence(condition: Condition, then: &Report, now: &Report) -> Stri
     }
 }
 
-fn largest_difference(size: f64, field: &str, block: usize, blocks: usize) -> String {
-    let (blocks, block) = (blocks.to_string(), block.to_string());
-    if size == 0.0 {
-        return fill(t().differences_none, &[("blocks", &blocks)]);
+fn largest_difference(largest: &Difference, place: Place, count: usize) -> String {
+    let count = count.to_string();
+    if largest.amount == 0.0 {
+        return fill(t().differences_none, &[("count", &count)]);
     }
-    let size = magnitude(Some(size));
-    fill(t().differences_some, &[("most", &size), ("field", field), ("block", &block), ("blocks", &blocks)])
+    let (size, place) = (magnitude(Some(largest.amount)), place_name(place));
+    let gaps = [("most", &size), ("field", &largest.field), ("place", &place), ("count", &count)];
+    fill(t().differences_some, &gaps.map(|(name, value)| (name, value.as_str())))
 }
 
 #[cfg(test)]
@@ -101,9 +111,11 @@ mod tests {
         now.seconds.forward = 9.0;
         now.blocks[0].r2_lin = Some(0.9f64.next_down());
         let found = differences(&then, &now);
-        assert_eq!((found.most, found.table.rows.len()), (Some(0.0), 3));
-        assert_eq!(found.sentences, ["No number of any of the 3 blocks differs."]);
-        assert_eq!(found.table.rows[0][3..], ["0", "0", "–"]);
+        let places: Vec<&str> = found.table.rows.iter().map(|row| row[0].shown.as_str()).collect();
+        assert_eq!(places, ["Model", "Block 0", "Block 1", "Block 2", "Layer 0", "Layer 1"]);
+        assert_eq!(found.most, Some(0.0));
+        assert!(found.sentences.len() == 1 && found.sentences[0].ends_with(" numbers differs."), "{found:?}");
+        assert_eq!(found.table.rows[1][3..], ["0", "0", "–"]);
     }
 
     #[test]
@@ -123,9 +135,23 @@ mod tests {
             &now,
         );
         assert!(found.most.is_some_and(|most| most > 9e-4), "{found:?}");
-        assert_eq!(found.table.rows[1][5], "cosine");
-        assert!(found.table.rows[0][3].shown.starts_with('−'), "{:?}", found.table.rows[0]);
+        assert_eq!(found.table.rows[2][5], "cosine");
+        assert!(found.table.rows[1][3].shown.starts_with('−'), "{:?}", found.table.rows[1]);
         assert_eq!(found.sentences.len(), 3, "{:?}", found.sentences);
+    }
+
+    #[test]
+    fn differences_of_layers_and_of_the_model_are_found_too() {
+        let then = sample_report();
+        let mut now = then.clone();
+        now.layers[1].linearity = then.layers[1].linearity.map(|linearity| linearity - 0.25);
+        let found = differences(&then, &now);
+        assert!(found.sentences[0].contains("in linearity of Layer 1"), "{:?}", found.sentences);
+        assert!(found.most.is_some_and(|most| (most - 0.25).abs() < 1e-12));
+        let (then, now) = (Report { ppl: Some(20.0), ..then }, Report { ppl: Some(30.0), ..now });
+        let found = differences(&then, &now);
+        assert!(found.sentences[0].contains("in ppl of Model"), "{:?}", found.sentences);
+        assert!(found.most.is_some_and(|most| (most - 0.5).abs() < 1e-12));
     }
 
     #[test]

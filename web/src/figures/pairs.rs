@@ -61,28 +61,46 @@ pub fn pair(report: &Report, [first, second]: [&str; 2]) -> Option<Figure> {
             series: all,
             rules: vec![Rule { is_x: false, at: 0.0, name: String::new() }],
         },
-        facts: sentence([name, other], known).into_iter().collect(),
+        facts: sentence([name, other], Places::Blocks, known).into_iter().collect(),
         caption: pairs().caption,
     })
 }
 
 fn difference(block: &BlockReport, names: [&str; 2]) -> Option<PairedDifference> {
-    let [first, second] = names.map(|name| MeasuredValue::of_block(block, &format!("{LOSS}{name}")));
+    let [first, second] = names.map(|name| MeasuredValue::of(block, &format!("{LOSS}{name}")));
     PairedDifference::new(first?, second?)
 }
 
-/// In which blocks or layers `name` differs from `first` by more than the held-out windows explain; `None` where no
-/// difference is known.
-pub(super) fn sentence([name, first]: [&str; 2], known: Vec<(usize, PairedDifference)>) -> Option<String> {
+/// What differences are of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Places {
+    Blocks,
+    Layers,
+}
+
+impl Places {
+    /// The places at these indices, as prose.
+    fn written(self, at: Vec<usize>) -> String {
+        let [one, many] = match self {
+            Self::Blocks => [verdict().undefined_one, verdict().undefined_many],
+            Self::Layers => [pairs().layer, pairs().layers],
+        };
+        let name = plural(at.len(), one, many);
+        let indices = spans(&at.into_iter().collect()).replace('-', "–").replace(',', ", ");
+        fill(name, &[("blocks", &indices)])
+    }
+}
+
+/// In which places `name` differs from `first` by more than the held-out windows explain; `None` where no difference is
+/// known.
+pub(super) fn sentence(
+    [name, first]: [&str; 2],
+    places: Places,
+    known: Vec<(usize, PairedDifference)>,
+) -> Option<String> {
     let (differing, same): (Vec<_>, Vec<_>) = known.into_iter().partition(|(_, difference)| difference.differs());
-    // As prose, not as in a link.
-    let places = |places: &[(usize, PairedDifference)]| {
-        spans(&places.iter().map(|(at, _)| *at).collect()).replace('-', "–").replace(',', ", ")
-    };
-    let blocks = |found: &[(usize, PairedDifference)]| {
-        fill(plural(found.len(), verdict().undefined_one, verdict().undefined_many), &[("blocks", &places(found))])
-    };
-    let (most, alike) = (differing.iter().max_by(|a, b| a.1.amount.abs().total_cmp(&b.1.amount.abs())), blocks(&same));
+    let written = |found: &[(usize, PairedDifference)]| places.written(found.iter().map(|(at, _)| *at).collect());
+    let (most, alike) = (differing.iter().max_by(|a, b| a.1.amount.abs().total_cmp(&b.1.amount.abs())), written(&same));
     let Some((at, PairedDifference { amount, half })) = most else {
         let gaps = [("name", name), ("first", first), ("blocks", &alike)];
         return (!same.is_empty()).then(|| fill(pairs().alike, &gaps));
@@ -90,8 +108,8 @@ pub(super) fn sentence([name, first]: [&str; 2], known: Vec<(usize, PairedDiffer
     let gaps = [
         ("name", name),
         ("first", first),
-        ("blocks", &blocks(&differing)),
-        ("at", &at.to_string()),
+        ("blocks", &written(&differing)),
+        ("at", &places.written(vec![*at])),
         ("amount", &magnitude(Some(*amount))),
         ("half", &magnitude(Some(*half))),
     ];

@@ -141,6 +141,7 @@ fn table(report: &Report) -> Grid {
 
 fn row(block: &BlockReport, name: &str, probe: &ProbeReport) -> Vec<Cell> {
     let loss = block.delta_ppl.get(name).copied().flatten();
+    let healed = block.heal.get(name);
     vec![
         block.block.to_string().into(),
         name.into(),
@@ -151,18 +152,21 @@ fn row(block: &BlockReport, name: &str, probe: &ProbeReport) -> Vec<Cell> {
         probe.steps.to_string().into(),
         probe.parameters.to_string().into(),
         Cell::number(loss, block.loss_interval(name), exact),
-        Cell::number(block.heal.get(name).and_then(|heal| heal.delta_ppl), None, exact),
+        Cell::number(healed.and_then(|heal| heal.delta_ppl), healed.and_then(|heal| heal.interval), exact),
     ]
 }
 
 #[cfg(test)]
 mod tests {
+    use straightedge_api::report::Interval;
+
     use super::super::sample;
     use super::*;
 
     #[test]
     fn gains_stand_against_what_the_line_leaves() {
-        let report = sample::report();
+        let mut report = sample::report();
+        report.blocks[0].heal.get_mut("poly").unwrap().interval = Some(Interval { low: 0.2, high: 0.4 });
         let figures: Vec<_> = figures(&report, None).into_iter().flatten().collect();
         assert_eq!(figures.len(), 4, "the last block with curves has no polynomials");
         let poly = &figures[0].plot.series[0];
@@ -171,7 +175,7 @@ mod tests {
         assert_eq!(figures[0].facts[0], "poly: Pearson r = 1.000 over 2 blocks, median gain 0.0200, largest 0.0300.");
         assert_eq!(
             figures[0].table.rows[0],
-            ["0", "poly", "0.9100", "0.0100", "0.9500", "0.250000", "40", "192", "0.400000", "0.300000"]
+            ["0", "poly", "0.9100", "0.0100", "0.9500", "0.250000", "40", "192", "0.400000", "0.3 ± 0.1"]
         );
         assert_eq!(figures[2].plot.series[0].marks[0].y, Some(0.125));
     }

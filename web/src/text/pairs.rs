@@ -17,7 +17,9 @@ catalogue! {
     series: "{name} − {first}",
     axis: "difference of ΔPPL",
     caption: "Both losses are over the same held-out windows, so that what an easy or hard window does to both cancels. Readout and table have the 95 % interval of each difference; one that contains 0 leaves open which of the two loses more.",
-    differs: "On the same held-out windows, {name} differs from {first} in {blocks}, most in block {at}: by {amount} ± {half} (95 % interval of the paired difference).",
+    differs: "On the same held-out windows, {name} differs from {first} in {blocks}, most in {at}: by {amount} ± {half} (95 % interval of the paired difference).",
     rest: " It does not differ here in {blocks}.",
+    layer: "layer {blocks}",
+    layers: "layers {blocks}",
     alike: "On the same held-out windows, {name} does not differ from {first} in {blocks}.",
 }
