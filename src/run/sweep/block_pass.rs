@@ -237,7 +237,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         BatchTensors { x, y, rest }: BatchTensors<B::Tensor>,
         next: B::Tensor,
     ) -> Result<()> {
-        let Sweep { pass, source, .. } = self.sweep;
+        let source = self.sweep.source;
         let (store, batch) = (source.store, &source.reading.batches[at]);
         let keep = self.keep(batch);
         let next = Rc::new(store.keep(next).await?);
