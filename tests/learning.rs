@@ -54,7 +54,7 @@ fn draw(planted: Planted, windows: usize, seed: u64) -> (BlockReport, f64) {
     let start = |fold: usize| fold * windows / FOLDS * WINDOW;
     let folds: Vec<Moments> = (0..FOLDS)
         .map(|fold| {
-            let mut moments = Moments::empty(&scale_x, &scale_y, fold + 1 == FOLDS);
+            let mut moments = Moments::of_fold(&scale_x, &scale_y, fold, FOLDS);
             let rows = start(fold)..start(fold + 1);
             moments.add_rows(&x[rows.start * D_IN..rows.end * D_IN], &y[rows.start * D_OUT..rows.end * D_OUT]);
             moments
@@ -131,9 +131,9 @@ fn few_rows_are_warned_of_and_so_many_as_the_warning_names_are_enough() {
     let (report, warned) = (only(&few), few.warnings.iter().find(|warning| warning.code == "more_rows"));
     let text = &warned.expect("a warning").text;
     let bias = report.r2_limit.zip(report.r2_lin).map(|(limit, r2)| limit - r2).expect("a limit");
-    let told =
+    let sentence =
         format!("block 0: R² is about {bias:.3} ± {:.3} below its limit", report.r2_limit_error.expect("an error"));
-    assert!(text.starts_with(&told) && text.contains("at 16.0 training rows per input"), "{text}");
+    assert!(text.starts_with(&sentence) && text.contains("at 16.0 training rows per input"), "{text}");
     let needed =
         text.rsplit_once(" rows it would be within 0.005").expect("rows").0.rsplit(' ').next().expect("a number");
     let needed: usize = needed.parse().expect(needed);

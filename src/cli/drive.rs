@@ -14,7 +14,7 @@ use straightedge::event::{Event, MapDump, Progress, ProgressPair, Recorder, Stag
 use straightedge::job::Training;
 use straightedge::report::Report;
 use straightedge::run::Events;
-use straightedge::trace::Span;
+use straightedge::trace::TraceSpan;
 
 use super::crash;
 use super::progress::{ProgressLine, duration};
@@ -30,7 +30,7 @@ fn now() -> String {
 pub(super) struct DriveOutcome {
     pub(super) report: Option<Report>,
     pub(super) maps: Vec<MapDump>,
-    pub(super) spans: Vec<Span>,
+    pub(super) spans: Vec<TraceSpan>,
     pub(super) failure: Option<Error>,
 }
 
@@ -185,7 +185,7 @@ pub(super) fn is_interrupted() -> bool {
 struct HealingPace {
     /// The end of the first step: what comes before, such as loading the model again, is no step.
     since: Option<Progress>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl HealingPace {
@@ -194,13 +194,13 @@ impl HealingPace {
 
     /// Seconds of a step, once they are known.
     fn step(&mut self, now: Progress) -> Option<f64> {
-        if self.is_told || now.stage != Stage::Heal || now.done == 0 {
+        if self.is_reported || now.stage != Stage::Heal || now.done == 0 {
             return None;
         }
         let since = *self.since.get_or_insert(now);
         let seconds = now.seconds - since.seconds;
-        self.is_told = now.done > since.done && seconds >= Self::WATCHED;
-        self.is_told.then(|| seconds / (now.done - since.done) as f64)
+        self.is_reported = now.done > since.done && seconds >= Self::WATCHED;
+        self.is_reported.then(|| seconds / (now.done - since.done) as f64)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::backend::gpu::Options;
 use crate::continuation::{Both, Candidate, Continuation, Opening, Step};
 use crate::corpus::{IncrementalDecoder, Tokenizer, check_ids};
 use crate::error::{Error, Result};
-use crate::event::{Event, MapDump, Outcome, Stage};
+use crate::event::{Event, FinalResults, MapDump, Stage};
 use crate::forward::{Forward, ignore};
 use crate::job::{Job, Measure};
 use crate::model::{Model, ModelConfig};
@@ -181,7 +181,7 @@ impl PreparedContinuation {
                 prepared.maps(backend, &weights, &self.blocks, kept.as_deref(), out).await?
             }
         };
-        let model = load(backend, &self.config, &weights, true, out).await?;
+        let model = load(backend, &self.config, &weights, out).await?;
         let mut swaps = Replacements::new();
         for (block, map) in &maps {
             swaps.insert(*block, Replacement::affine(backend, map)?);
@@ -189,7 +189,7 @@ impl PreparedContinuation {
         drop(maps);
         ModelPair { prepared: self, backend, model: &model, swaps }.run(out).await?;
         let seconds = Seconds { total: out.elapsed(), ..Seconds::default() };
-        out.emit(Event::Finished(Outcome { seconds, peak_memory: memory::peak(), ppl: None })).await;
+        out.emit(Event::Finished(FinalResults { seconds, peak_memory: memory::peak(), ppl: None })).await;
         Ok(())
     }
 }

@@ -136,11 +136,11 @@ impl Prepared {
             out.warn(Warning::new(&WarningKind::NoBos));
         }
         let measured = self.sweep_and_heal(&pass, &weights, heals).await;
-        // Another program may have found what was read before to be damaged.
+        // Another program may meanwhile have found that these weights are damaged.
         if measured.is_ok() && self.discarded(&weights).await.is_ok_and(|now| now > discarded) {
             out.warn(Warning::new(&WarningKind::DiscardedMeanwhile));
         }
-        // A state of damaged weights is none to go on from.
+        // Do not resume a state of damaged weights.
         let is_over = matches!(measured, Ok(_) | Err(Error::DamagedWeights { .. }));
         if let Some(resume) = pass.resume.filter(|_| is_over) {
             resume.clear();

@@ -10,7 +10,7 @@ use faer::Mat;
 
 use super::folds::proved_error;
 use super::score::Totals;
-use super::training::Training;
+use super::training::TrainingMoments;
 use crate::learning::LearningPoint;
 use crate::platform::parallel;
 use crate::stats::moments::Moments;
@@ -27,7 +27,7 @@ impl FoldRuns {
         Self::of(folds - 1, 2)
     }
 
-    /// The first two quarters of the training folds of so many folds, rounded down.
+    /// The first quarter and the first half of the training folds of `folds` folds, rounded down.
     pub fn quarters(folds: usize) -> Self {
         Self::of(folds - 1, 4)
     }
@@ -55,7 +55,7 @@ impl FoldRuns {
         }
         let totals = Totals::new(heldout);
         let r2 = |run: &Range<usize>| {
-            let train = Training::new(training[run.clone()].iter().collect());
+            let train = TrainingMoments::new(training[run.clone()].iter().collect());
             totals.r2(proved_error(&train, heldout, cut)?)
         };
         let mean = self.0.iter().map(rows).sum::<f64>() / self.0.len() as f64;

@@ -15,7 +15,7 @@ use super::score::{
     BlockScore, EFFECTIVE_SHARE, Headline, SHARE_95, Totals, output_participation, split, variance_ratio,
 };
 use super::support::HeldOutSupport;
-use super::training::Training;
+use super::training::TrainingMoments;
 use crate::error::Result;
 use crate::learning::LearningPoint;
 use crate::platform::parallel;
@@ -90,7 +90,7 @@ impl HeadlineFit {
     }
 }
 
-fn deviations(train: &Training<'_>) -> Vec<f64> {
+fn deviations(train: &TrainingMoments<'_>) -> Vec<f64> {
     train.variance_y.iter().map(|variance| variance.sqrt()).collect()
 }
 
@@ -170,7 +170,7 @@ impl Remainder {
         let covariance = self.covariance.largest(&Spectrum::places(self.covariance.count(), kept.rank));
         let others: Vec<usize> = (0..folds.len() - 1).collect();
         let r2 = |&fold: &usize| {
-            let train = Training::all_but(folds, fold);
+            let train = TrainingMoments::all_but(folds, fold);
             let error = folds::heldout_error(self.block, &train, &folds[fold], &kept.cut)?;
             Ok(Totals::new(&folds[fold]).r2(error))
         };
@@ -200,18 +200,18 @@ mod tests {
     fn parts_that_only_hear_of_each_other_make_up_the_score() {
         let mut random = Random::new(4);
         let d = 6;
-        let mut fold = |last| {
+        let fold = |index| {
             let x: Vec<f32> = (0..80 * d).map(|_| random.normal() as f32).collect();
             // The last input depends on the first, so a direction is cut; one output is constant, so its R² is unknown.
             let x: Vec<f32> =
                 (0..x.len()).map(|at| if at % d == d - 1 { 2.0 * x[at + 1 - d] } else { x[at] }).collect();
             let y: Vec<f32> = x.iter().enumerate().map(|(at, x)| if at % d == 2 { 1.0 } else { x * x + x }).collect();
             let scale = Scale { shift: vec![0.0; d], exponent: vec![3; d] };
-            let mut moments = Moments::empty(&scale, &scale, last);
+            let mut moments = Moments::of_fold(&scale, &scale, index, 4);
             moments.add_rows(&x, &y);
             moments
         };
-        let folds: Vec<Moments> = (0..4).map(|index| fold(index == 3)).collect();
+        let folds: Vec<Moments> = (0..4).map(fold).collect();
         let received: Option<Vec<Moments>> = folds.iter().map(|fold| Moments::from_wire(&fold.to_wire())).collect();
         let received = received.expect("moments");
         let fit = HeadlineFit::new(2, &folds).expect("a fit");

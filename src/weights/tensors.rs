@@ -45,7 +45,7 @@ struct StoredTensor {
 
 /// The index: maps tensors to shards.
 #[derive(Deserialize)]
-struct Index {
+struct ShardIndex {
     weight_map: BTreeMap<String, String>,
 }
 
@@ -262,7 +262,7 @@ impl Weights {
         }
         match values.iter().position(|value| !value.is_finite()) {
             Some(position) => {
-                // On 32 bits a file may have more elements than a number of them can say.
+                // On 32 bits a file may have more elements than a usize can count.
                 let index = usize::try_from(range.start).map_or(usize::MAX, |start| start.saturating_add(position));
                 Err(Error::NonFiniteTensor { tensor: name.into(), index })
             }
@@ -345,7 +345,7 @@ fn reserve(tensor: &str, elements: u64) -> Result<Vec<f32>> {
 /// Inverts the index: each shard with its tensors.
 fn tensors_by_shard(json: &[u8], file: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let malformed = |why: String| Error::MalformedJson { file: file.into(), why };
-    let index: Index = serde_json::from_slice(json).map_err(|error| malformed(error.to_string()))?;
+    let index: ShardIndex = serde_json::from_slice(json).map_err(|error| malformed(error.to_string()))?;
     let mut shards: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (tensor, shard) in index.weight_map {
         if !is_plain_name(&shard) {

@@ -126,7 +126,7 @@ fn read_items(items: Vec<Item>, file: &Path, folder: &Path, module: Module, modu
                     Some((_, items)) => read_items(items, file, &folder.join(&name), below, modules),
                     None => {
                         let own = folder.join(format!("{name}.rs"));
-                        let own = path_of(&inner.attrs).map(|path| folder.join(path)).unwrap_or(own);
+                        let own = path_of(&inner.attrs).map(|path| joined(folder, &path)).unwrap_or(own);
                         let own = if own.exists() { own } else { folder.join(&name).join("mod.rs") };
                         read_file(&own, &folder.join(&name), below, modules);
                     }
@@ -202,6 +202,14 @@ fn path_of(attributes: &[Attribute]) -> Option<String> {
     let attribute = attributes.iter().find(|attribute| attribute.path().is_ident("path"))?;
     let text = attribute.to_token_stream().to_string();
     text.split('"').nth(1).map(str::to_owned)
+}
+
+/// `path` from `folder`, without `..`.
+fn joined(folder: &Path, path: &str) -> PathBuf {
+    path.split('/').fold(folder.to_owned(), |at, name| match name {
+        ".." => at.parent().expect("a folder above").to_owned(),
+        name => at.join(name),
+    })
 }
 
 /// Cycles of files that use each other, each with its files: the strongly connected components of more than one.

@@ -106,22 +106,53 @@ fn modules_do_not_know_what_is_above_them() {
     }
 }
 
-const ROOTS: [&str; 14] = [
-    "src/lib.rs",
-    "src/main.rs",
-    "crates/api/src/lib.rs",
-    "crates/simd/src/lib.rs",
-    "tools/bench/src/lib.rs",
-    "tools/fuzz/src/lib.rs",
-    "tools/hub-mirror/src/lib.rs",
-    "crates/parquet-text/src/lib.rs",
-    "tools/train/src/main.rs",
-    "crates/random/src/lib.rs",
-    "web/src/lib.rs",
-    "web/page/src/main.rs",
-    "web/worker/src/main.rs",
-    "xtask/src/main.rs",
+/// Folders with the sources of every package, and in each the files that are a crate's root.
+const CRATES: [(&str, &[&str]); 13] = [
+    ("src", &["lib.rs", "main.rs"]),
+    ("crates/api/src", &["lib.rs"]),
+    ("crates/parquet-text/src", &["lib.rs"]),
+    ("crates/random/src", &["lib.rs"]),
+    ("crates/simd/src", &["lib.rs"]),
+    ("tools/bench/src", &["lib.rs", "main.rs", "browser.rs"]),
+    ("tools/fuzz/src", &["lib.rs", "main.rs"]),
+    ("tools/hub-mirror/src", &["lib.rs"]),
+    ("tools/train/src", &["lib.rs", "main.rs"]),
+    ("web/src", &["lib.rs"]),
+    ("web/page/src", &["main.rs"]),
+    ("web/worker/src", &["lib.rs", "main.rs", "checks.rs"]),
+    ("xtask/src", &["main.rs"]),
 ];
+
+/// Root files of all crates.
+fn roots() -> impl Iterator<Item = String> {
+    CRATES.iter().flat_map(|(folder, files)| files.iter().map(move |file| format!("{folder}/{file}")))
+}
+
+/// Folders of the workspace's packages, by the root's `Cargo.toml`.
+fn packages() -> Vec<String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
+    let (_, members) = manifest.split_once("members = [").expect("members");
+    let (members, _) = members.split_once(']').expect("an end of members");
+    members.split('"').skip(1).step_by(2).map(|member| format!("{member}/src")).chain(["src".into()]).collect()
+}
+
+#[test]
+fn every_source_file_is_read() {
+    for package in packages() {
+        assert!(CRATES.iter().any(|(folder, _)| *folder == package), "{package} is not among CRATES");
+    }
+    let read: BTreeSet<String> = roots().flat_map(|file| imports(&file).into_keys()).collect();
+    for (folder, _) in CRATES {
+        let sources = sources(folder);
+        let is_for_tests = |path: &str| {
+            let name = path.rsplit('/').next().and_then(|name| name.strip_suffix(".rs")).expect("a name");
+            sources.iter().any(|(_, text)| text.contains(&format!("#[cfg(test)]\nmod {name};")))
+        };
+        for (path, _) in sources.iter().filter(|(path, _)| !is_for_tests(path)) {
+            assert!(read.contains(path), "{path} belongs to no root of CRATES");
+        }
+    }
+}
 
 /// The file or folder directly below `folder` that `file` belongs to; `None` for files elsewhere, and for the file
 /// that declares the folder's modules.
@@ -149,8 +180,8 @@ fn arrows_within(folder: &str, imports: &BTreeMap<String, BTreeSet<String>>) -> 
 #[test]
 fn no_folders_use_each_other_in_a_circle() {
     let mut compared = 0;
-    for file in ROOTS {
-        let imports = imports(file);
+    for file in roots() {
+        let imports = imports(&file);
         let folders: BTreeSet<_> = imports.keys().filter_map(|file| Some(file.rsplit_once('/')?.0)).collect();
         for folder in folders {
             let arrows = arrows_within(folder, &imports);
@@ -167,16 +198,18 @@ fn no_folders_use_each_other_in_a_circle() {
     assert!(compared > 300, "{compared}: is this test looking at the right thing?");
 }
 
-/// The folders and files of `src/` by the line on which docs/architecture.md draws them; lower lines are numbered higher.
-fn drawn() -> BTreeMap<String, usize> {
+/// The folders and files of `folder` by the line on which docs/architecture.md draws them; lower lines are numbered
+/// higher.
+fn drawn(folder: &str) -> BTreeMap<String, usize> {
     let text = fs::read_to_string(root().join("docs/architecture.md")).expect("the document");
-    let (_, picture) = text.split_once("\n src:").expect("the picture of src");
-    let (picture, _) = picture.split_once("\n crates:").expect("the picture of the crates");
+    let (_, picture) = text.split_once(&format!("\n {folder}:")).unwrap_or_else(|| panic!("no picture of {folder}"));
+    let rest_of = |line: &&str| line.starts_with("  ");
+    let (first, others) = picture.split_once('\n').expect("lines");
     let mut drawn = BTreeMap::new();
-    for (floor, line) in picture.lines().enumerate() {
+    for (floor, line) in [first].into_iter().chain(others.lines().take_while(rest_of)).enumerate() {
         for name in line.split(|c: char| !c.is_alphanumeric() && c != '/') {
             let name = name.split('/').next().unwrap_or_default();
-            for path in [format!("src/{name}"), format!("src/{name}.rs")] {
+            for path in [format!("{folder}/{name}"), format!("{folder}/{name}.rs")] {
                 if !name.is_empty() && root().join(&path).exists() {
                     drawn.entry(path).or_insert(floor);
                 }
@@ -188,16 +221,18 @@ fn drawn() -> BTreeMap<String, usize> {
 
 #[test]
 fn nothing_uses_what_is_drawn_above_it() {
-    let drawn = drawn();
-    let arrows = arrows_within("src", &imports("src/lib.rs"));
-    assert!(arrows.len() > 10, "{}: is this test looking at the right thing?", arrows.len());
-    let floor = |path: &Path| {
-        let path = path.to_str().expect("UTF-8");
-        *drawn.get(path).unwrap_or_else(|| panic!("the picture in docs/architecture.md lacks {path}"))
-    };
-    for (from, uses) in &arrows {
-        for (to, said) in uses {
-            assert!(floor(from) <= floor(to), "{} is drawn above {}: {said:?}", to.display(), from.display());
+    for folder in ["src", "web/src"] {
+        let drawn = drawn(folder);
+        let arrows = arrows_within(folder, &imports(&format!("{folder}/lib.rs")));
+        assert!(arrows.len() > 10, "{folder}: {}: is this test looking at the right thing?", arrows.len());
+        let floor = |path: &Path| {
+            let path = path.to_str().expect("UTF-8");
+            *drawn.get(path).unwrap_or_else(|| panic!("the picture in docs/architecture.md lacks {path}"))
+        };
+        for (from, uses) in &arrows {
+            for (to, said) in uses {
+                assert!(floor(from) <= floor(to), "{} is drawn above {}: {said:?}", to.display(), from.display());
+            }
         }
     }
 }
@@ -216,8 +251,8 @@ fn every_file_says_what_it_is_for_and_stays_short() {
 #[test]
 fn no_files_use_each_other_in_a_circle() {
     let mut said = String::new();
-    for file in ROOTS {
-        let sources = Crate::read(&root().join(file));
+    for file in roots() {
+        let sources = Crate::read(&root().join(&file));
         let imports = sources.imports();
         let arrows: usize = imports.values().map(|uses| uses.len()).sum();
         assert!(sources.len() < 4 || arrows >= sources.len(), "{file}: {arrows} imports of {} files", sources.len());
@@ -236,24 +271,15 @@ fn no_files_use_each_other_in_a_circle() {
 
 #[test]
 fn no_name_stands_for_two_types_of_a_crate() {
-    let crates = [
-        "src",
-        "crates/api/src",
-        "crates/simd/src",
-        "tools/bench/src",
-        "tools/fuzz/src",
-        "tools/hub-mirror/src",
-        "tools/train/src",
-        "web/src",
-        "web/page/src",
-        "web/worker/src",
-        "xtask/src",
-    ];
-    for home in crates {
-        let sources = sources(home);
+    // The engine re-exports the plain data, so both are one crate to their readers.
+    let engine: &[&str] = &["src", "crates/api/src"];
+    for folders in CRATES.iter().map(|(folder, _)| std::slice::from_ref(folder)).chain([engine]) {
+        let sources: Vec<_> = folders.iter().flat_map(|folder| sources(folder)).collect();
         let shared = shared_names(sources.iter().map(|(path, text)| (path.as_str(), text.as_str())));
-        assert!(shared.is_empty(), "{home}: {shared:?}");
+        assert!(shared.is_empty(), "{folders:?}: {shared:#?}");
     }
     let twice = [("a.rs", "struct A;"), ("b.rs", "mod inner { pub(crate) enum A {} } trait B {}")];
     assert_eq!(shared_names(twice.into_iter()), [("A".to_owned(), vec!["a.rs", "b.rs"])].into());
+    let in_one_file = [("a.rs", "struct A; mod inner { struct A; } #[cfg(unix)] struct B; #[cfg(windows)] struct B;")];
+    assert_eq!(shared_names(in_one_file.into_iter()), [("A".to_owned(), vec!["a.rs", "a.rs"])].into());
 }

@@ -141,11 +141,37 @@ impl Compared {
 /// Compares every place; `Err` names the only report that has it, `a` or `b`.
 pub fn compare(a: &Report, b: &Report) -> BTreeMap<Place, Result<Compared, &'static str>> {
     let mut found = BTreeMap::new();
-    let whole = |report: &Report| serde_json::json!({"ppl": report.ppl, "orders": report.orders, "healed_together": report.healed_together});
-    found.insert(Place::Model, Ok(Compared::new(Place::Model, &whole(a), &whole(b))));
+    found.insert(Place::Model, Ok(Compared::new(Place::Model, &results(a), &results(b))));
     pairs(&mut found, &a.blocks, &b.blocks, |block| Place::Block(block.block));
     pairs(&mut found, &a.layers, &b.layers, |layer| Place::Layer(layer.layer));
     found
+}
+
+/// Fields of a report that are no results of the whole: its conditions and costs, and what has a place of its own.
+const OTHER_FIELDS: [&str; 14] = [
+    "schema",
+    "partial",
+    "date",
+    "app",
+    "model",
+    "corpus",
+    "protocol",
+    "device",
+    "ordered",
+    "blocks",
+    "layers",
+    "seconds",
+    "peak_memory",
+    "warnings",
+];
+
+/// All fields of a report but [`OTHER_FIELDS`], also those that this code does not name.
+fn results(report: &impl Serialize) -> Value {
+    let mut report = serde_json::to_value(report).unwrap_or_default();
+    if let Value::Object(fields) = &mut report {
+        fields.retain(|name, _| !OTHER_FIELDS.contains(&name.as_str()));
+    }
+    report
 }
 
 fn pairs<T: Serialize>(
@@ -225,7 +251,10 @@ fn gap(a: f64, b: f64, digits: usize) -> f64 {
 pub(crate) mod tests {
     use super::*;
     use crate::learning::LearningPoint;
-    use crate::report::{ControlReport, CurvePoint, DegreePoint, HealReport, Interval, ProbeReport, Scatter, Spectrum};
+    use crate::report::{
+        AppInfo, ControlReport, CurvePoint, DegreePoint, Header, HealReport, Interval, ProbeReport, ProtocolInfo,
+        Scatter, Spectrum,
+    };
 
     fn largest(a: &BlockReport, b: &BlockReport) -> (f64, String) {
         let found = Compared::blocks(a, b);
@@ -341,6 +370,28 @@ pub(crate) mod tests {
                 false => assert!(found.amount > 0.01 && found.field == *name, "{name}: {found:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_number_that_reports_get_later_is_compared_and_what_is_no_result_is_not() {
+        let protocol = ProtocolInfo::new(&Default::default(), 10, 2, 0.0);
+        let (model, corpus, device, ordered) = Default::default();
+        let header = Header { app: AppInfo::this(), model, corpus, protocol, device, ordered };
+        let json = serde_json::to_value(Report::from(header)).expect("a report");
+        let names: Vec<String> = json.as_object().expect("fields").keys().cloned().collect();
+        let unknown: Vec<_> = OTHER_FIELDS.iter().filter(|name| !names.iter().any(|field| field == *name)).collect();
+        assert!(unknown.is_empty(), "no fields of a report: {unknown:?}");
+        let with = |name: &str, value: f64| {
+            let mut json = json.clone();
+            json[name] = value.into();
+            results(&json)
+        };
+        let differs = |name: &str| {
+            let found = Compared::new(Place::Model, &with(name, 1.0), &with(name, 2.0));
+            found.largest().is_some_and(|found| found.field == name && found.amount == 1.0)
+        };
+        assert!(differs("ppl") && differs("a_later_number"));
+        assert!(!OTHER_FIELDS.iter().any(|name| differs(name)));
     }
 
     #[test]

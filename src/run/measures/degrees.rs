@@ -14,7 +14,7 @@ use crate::replacement::probe::train::TrainingRows;
 use crate::report::{DegreePoint, Warning, WarningKind, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit};
+use crate::run::sweep::{BlockMeasure, MeasureFuture, SolvedBlock, Visit};
 use crate::solve::{CanonicalScore, FoldRuns, canonical_score, ridge_error};
 
 use super::captured::Captured;
@@ -36,7 +36,7 @@ impl<B: Backend> BlockMeasure<B> for Degrees<'_, B> {
         true
     }
 
-    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
+    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> MeasureFuture<'a> {
         self.fit(visit, solved).boxed_local()
     }
 }
@@ -84,7 +84,7 @@ impl<B: Backend> Degrees<'_, B> {
         Ok(())
     }
 
-    /// The canonical correlations on the second set of rows: of the two, its moments have the full yyᵀ.
+    /// Canonical correlations on the second set of rows, whose moments hold the full yyᵀ.
     async fn canonical(
         &self,
         table: &TrainingRows<B::Tensor>,
@@ -186,7 +186,7 @@ impl Landmarks {
         let squares: f64 = parallel::map(&(0..count).collect::<Vec<_>>(), above).iter().sum();
         let pairs = (count * count.saturating_sub(1) / 2) as f64;
         let scale = (squares / pairs).sqrt().recip();
-        // Rows that are all orthogonal to each other, as if all of x were constant, have no scale.
+        // If all rows are orthogonal, the scale is infinite: use 0.
         let scale = if scale.is_finite() { scale } else { 0.0 };
         let values = chosen.iter().flat_map(|row| row.iter().map(|value| (f64::from(*value) * scale) as f32)).collect();
         Self { values, count, d }

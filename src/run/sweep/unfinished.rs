@@ -30,7 +30,7 @@ pub(super) struct MeasuredVisit<'a, B: Backend> {
 }
 
 /// The unfinished blocks of a sweep.
-pub(super) struct Unfinished<'s, 'a, B: Backend> {
+pub(super) struct UnfinishedBlocks<'s, 'a, B: Backend> {
     solves: FuturesOrdered<LocalBoxFuture<'s, Result<Solved<'a, B>>>>,
     /// Most blocks that are being solved while the rows of the next one run; 0 if nothing overlaps.
     most: usize,
@@ -46,7 +46,7 @@ pub(super) struct Unfinished<'s, 'a, B: Backend> {
     entering: Option<(usize, Stream<B::Tensor>)>,
 }
 
-impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
+impl<'s, 'a, B: Backend> UnfinishedBlocks<'s, 'a, B> {
     /// None yet, before the block `first`.
     pub(super) fn new(sweep: &Sweep<'a, B>, keeps: &KeepPolicy, first: usize) -> Self {
         let (solves, most) = (FuturesOrdered::new(), most(sweep, keeps));
@@ -181,8 +181,8 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
     }
 }
 
-/// A failure as a value, so that what runs beside the failed work comes to its end. A cancellation ends both at once, and
-/// so do damaged weights, of which nothing is kept.
+/// Returns a failure as a value, so that concurrent work can finish. A cancellation, or damaged weights, ends
+/// everything at once.
 pub(super) fn unless_cancelled<T>(found: Result<T>) -> Result<Result<T>> {
     if matches!(found, Err(Error::Cancelled | Error::DamagedWeights { .. })) { found.map(Ok) } else { Ok(found) }
 }
@@ -193,6 +193,6 @@ fn most<B: Backend>(sweep: &Sweep<'_, B>, KeepPolicy { all_rows, weights, layers
         // A single thread gains nothing from overlapping them, and has no memory for two blocks' sums.
         return 0;
     }
-    // Replaced networks run on with the next block, and other measures keep more than the held-out rows of each block.
+    // Forks continue with the next block, and other measures keep more than the held-out rows of each block.
     if B::IN_MEMORY || *all_rows || *weights || *layers || *forks { 1 } else { sweep.pass.workers.solves_at_once() }
 }

@@ -15,7 +15,7 @@ use straightedge::hub::plan;
 use straightedge::hub::repo::{FileKey, Repo};
 use straightedge::hub::store::Store;
 use straightedge_api::error::{Error, Result};
-use straightedge_api::hub::id::{HubId, Kind, is_commit};
+use straightedge_api::hub::id::{HubId, RepoKind, is_commit};
 use straightedge_web::browser::fetch;
 use wasm_bindgen::JsCast as _;
 use web_sys::{File, FileSystemFileHandle};
@@ -63,7 +63,7 @@ impl OpfsPart {
 }
 
 impl Kept {
-    /// Place, length and time of change of every part, by which the verified file is known again.
+    /// Offset, length and modification time of every part, which identify the verified file.
     async fn stamp(&self) -> String {
         let parts: Vec<_> = self.parts.borrow().iter().map(|part| (part.start, part.file.clone())).collect();
         let mut lines = Vec::new();
@@ -265,7 +265,7 @@ impl Store for Opfs {
             let discarded = self.discarded(file).await + 1;
             self.open.borrow_mut().remove(file);
             self.files.make(&repo_name(file)).await?.remove(&escaped(&file.path)).await;
-            // Without the note a saved measurement of the copy is not refused, but the damage is told all the same.
+            // Without the note a saved measurement of the copy is not refused, but the damage is still reported.
             if let Ok((_, note)) = self.discarded.create(&note_name(file)).await {
                 let _ = note.write(0, discarded.to_string().as_bytes());
             }
@@ -277,7 +277,7 @@ impl Store for Opfs {
     fn load_repo<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
         async move {
             let json = self.ids.read(&id_name(id)).await;
-            // What does not parse is of an earlier version, and the hub can be asked again.
+            // An unparsable note comes from an earlier version; the hub can be asked again.
             let repo: Option<Repo> = json.and_then(|json| serde_json::from_slice(&json).ok());
             Ok(repo.filter(|repo| is_commit(&repo.commit)))
         }
@@ -325,8 +325,8 @@ fn id_name(id: &HubId) -> String {
 
 fn kind(id: &HubId) -> &'static str {
     match id.kind() {
-        Kind::Model => "model",
-        Kind::Dataset => "dataset",
+        RepoKind::Model => "model",
+        RepoKind::Dataset => "dataset",
     }
 }
 

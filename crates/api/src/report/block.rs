@@ -189,8 +189,8 @@ impl BlockReport {
         add_uncertainty(&mut self.intervals, &mut self.influence, name, found);
     }
 
-    /// Adds what `earlier`, an earlier measurement of the same block, knows and this one does not: fields that are null or
-    /// empty here, and names that a map lacks.
+    /// Adds fields that only `earlier`, an earlier measurement of the same block, has: those that are null or empty here, and
+    /// names that a map lacks.
     pub fn complete_from(&mut self, earlier: &Self) {
         let (Ok(Value::Object(mut now)), Ok(Value::Object(earlier))) =
             (serde_json::to_value(&*self), serde_json::to_value(earlier))

@@ -71,13 +71,13 @@ impl History {
         }
     }
 
-    /// Lists what a change has left, here and in other tabs, or says why it failed.
+    /// Lists the entries after a change, here and in other tabs, or says why it failed.
     async fn list_changed(self, outcome: Result<(), String>) {
         if let Err(why) = outcome {
             return self.refused.set(Some(why));
         }
         self.channel.with_value(|channel| {
-            // Other tabs read the list anew when they change it themselves.
+            // Other tabs reread the list when they change it.
             channel.as_ref().map(|channel| channel.post_message(&JsValue::NULL))
         });
         self.list().await;
@@ -124,7 +124,7 @@ impl History {
         id
     }
 
-    /// The same for writing: another one once another tab has written the entry, because each holds what the other lacks.
+    /// Key to write to: a new one if another tab wrote this entry.
     fn key_to_write(self, origin: u32) -> String {
         let is_of_another = |current: &Current| {
             self.entries.with_untracked(|entries| {
