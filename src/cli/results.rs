@@ -180,8 +180,12 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Follows symbolic links, also to a file that does not exist yet.
+/// Follows symbolic links, also to a file that does not exist yet; to a pipe or device it is the path itself.
 fn target(path: &Path) -> io::Result<PathBuf> {
+    // The links of /proc to a pipe name none.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return Ok(path.to_owned());
+    }
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         match fs::symlink_metadata(&path) {
