@@ -5,7 +5,7 @@
 mod common;
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use straightedge::continuation::Continuation;
 use straightedge::error::{Error, Result};
 use straightedge::event::Event;
-use straightedge::job::{BackendChoice, Job, Measure};
+use straightedge::job::{BackendChoice, Job, Measure, Protocol};
 use straightedge::report::Report;
 use straightedge::run::{Events, MapSource, Text, continuation, measure};
 use straightedge::weights::{Files, FolderFiles};
@@ -144,4 +144,30 @@ fn a_model_that_does_not_fit_as_a_whole_is_refused_before_it_is_read() {
     for error in [healed, continued] {
         assert!(matches!(error, Error::ModelMemory { needed, .. } if needed > 1_000_000), "{error}");
     }
+}
+
+/// `tiny-llama`, which takes windows of any length.
+fn endless_model() -> PathBuf {
+    let (folder, original) = (Path::new(env!("CARGO_TARGET_TMPDIR")).join("endless"), common::fixture("tiny-llama"));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for file in ["model.safetensors", "tokenizer.json"] {
+        std::fs::copy(original.join(file), folder.join(file)).expect("a copy");
+    }
+    let config = std::fs::read(original.join("config.json")).expect("a file");
+    let mut config: Value = serde_json::from_slice(&config).expect("a configuration");
+    config["max_position_embeddings"] = json!(1 << 24);
+    std::fs::write(folder.join("config.json"), config.to_string()).expect("a file");
+    folder
+}
+
+#[test]
+fn windows_too_long_for_the_cpu_are_refused_before_anything_is_measured() {
+    // A terabyte for each head.
+    let seq_len = 500_000;
+    let protocol = Protocol { rows: 2 * seq_len, seq_len, folds: 2, ..Protocol::default() };
+    let job = Job { backend: BackendChoice::Cpu, protocol, ..Job::new("endless", "ids") };
+    let ids = Text::Tokens((0..2 * seq_len as u32).map(|at| at % 50).collect());
+    let error = failure(measure(job, Rc::new(FolderFiles::new(endless_model())), ids));
+    let Error::InvalidSetting { field, value, hint } = &error else { panic!("{error}") };
+    assert!(field == "--seq-len" && value == "500000" && hint.starts_with("for attention"), "{error}");
 }

@@ -247,6 +247,21 @@ fn links_pipes_and_the_files_beside_are_left_as_they_are() {
     assert!(!Report::from_json("piped", &json).expect("a report").partial);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_that_has_no_name_takes_a_report() {
+    let check = |mut command: Command| {
+        let output = command.output().expect("the program runs");
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let piped = Report::from_json("piped", &String::from_utf8_lossy(&output.stdout)).expect("a report");
+        assert!(!piped.partial);
+    };
+    let to = |place: &str| command(&[&SHORT[..], &["--out", place]].concat());
+    check(to("/dev/stdout"));
+    // Such as that of `>(COMMAND)` in a shell.
+    check(in_shell("exec 7>&1 >/dev/null", &to("/dev/fd/7")));
+}
+
 #[test]
 fn a_reader_that_is_gone_is_no_error() {
     let folder = folder("gone");

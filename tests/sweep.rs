@@ -4,6 +4,7 @@ mod common;
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +19,7 @@ use straightedge::error::{Error, Result};
 use straightedge::event::{Event, Recorder};
 use straightedge::job::{BackendChoice, Blocks, Job, Measure, Protocol, Training};
 use straightedge::report::Report;
-use straightedge::run::{Inputs, Text, measure_inputs};
+use straightedge::run::{Inputs, ScratchFile, Text, measure_inputs};
 use straightedge::trace::{Lane, TraceSpan};
 use straightedge::weights::{Files, FolderFiles, Weights};
 use straightedge::workers::{Limits, Message, Worker, Workers};
@@ -218,6 +219,57 @@ fn every_block_before_weights_that_do_not_come_is_measured() {
             assert!(matches!(&error, Error::MissingFile { file, .. } if file == "model.safetensors"), "{error}");
             assert_eq!(files.shown.get(), block);
         }
+    }
+}
+
+/// A temporary file on a disk with room for so many more writes.
+struct SmallDisk {
+    bytes: RefCell<Vec<u8>>,
+    room: Cell<usize>,
+}
+
+impl ScratchFile for SmallDisk {
+    fn write(&self, at: u64, bytes: &[u8]) -> std::io::Result<()> {
+        self.room.set(self.room.get().checked_sub(1).ok_or(ErrorKind::StorageFull)?);
+        let (mut file, start) = (self.bytes.borrow_mut(), at as usize);
+        let end = file.len().max(start + bytes.len());
+        file.resize(end, 0);
+        file[start..start + bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read(&self, at: u64, bytes: &mut [u8]) -> std::io::Result<()> {
+        bytes.copy_from_slice(&self.bytes.borrow()[at as usize..][..bytes.len()]);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_disk_without_room_for_the_rows_leaves_every_block_before() {
+    let name = "tiny-gpt2";
+    let measured = |room: usize| {
+        let disk = Rc::new(SmallDisk { bytes: RefCell::default(), room: Cell::new(room) });
+        let job = Job { row_memory: Some(0), ..job(name, BackendChoice::Cpu, &[Measure::Fit]) };
+        let text = Text::Plain(std::fs::read(common::encyclopedia()).expect("a text"));
+        let inputs = Inputs { scratch: Some(disk.clone()), ..Inputs::new(folder(name), text) };
+        let events: Vec<Event> = block_on(measure_inputs(job, inputs).collect());
+        (events, room - disk.room.get())
+    };
+    let (events, writes) = measured(usize::MAX);
+    let whole = report(&events);
+    // A batch of every fold is written before the first block, and all blocks write the same.
+    let (embedded, by_block) = (5, (writes - 5) / 4);
+    assert!(by_block >= embedded && (writes - embedded).is_multiple_of(4), "{writes} writes");
+    for block in 1..4 {
+        let (events, _) = measured(embedded + block * by_block);
+        let Some(Event::Failed(error)) = events.last() else { panic!("{:?}", events.last()) };
+        let said = error.to_string();
+        assert!(said.starts_with("temporary file of rows: cannot be written (") && said.contains("free some space"));
+        let mut recorder = Recorder::default();
+        events.iter().for_each(|event| recorder.record(event));
+        let mut left = recorder.into_report().expect("a report");
+        left.blocks.iter_mut().for_each(|block| block.row_microseconds.clear());
+        assert!(left.partial && left.blocks == whole.blocks[..block], "{} of {block}", left.blocks.len());
     }
 }
 

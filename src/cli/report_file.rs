@@ -93,7 +93,13 @@ impl ReportFile {
             print_line(&format!("straightedge: {file}: left as it was, since this measurement ended without a result"));
             return Ok(());
         }
-        let place = self.write_part(json.as_bytes())?.display().to_string();
+        let place = match self.write_part(json.as_bytes()) {
+            Ok(part) => part.display().to_string(),
+            Err(error) => {
+                self.part.take_if(|part| held(part).is_none()).map(fs::remove_file);
+                self.place.keep_elsewhere(json.as_bytes()).ok_or(error)?
+            }
+        };
         let why = "it holds more than this measurement, which ended early".into();
         Err(Error::ResultElsewhere { file, why, place })
     }
@@ -236,6 +242,27 @@ mod tests {
             scene.file.finish(&ended).expect("it is written");
             assert_eq!((held(&left), part.exists()), (Some(if is_claimed { 1 } else { 2 }), false));
         }
+    }
+
+    #[test]
+    fn a_result_that_may_not_replace_another_is_kept_though_the_folder_takes_no_new_file() {
+        let folder = std::env::temp_dir().join("straightedge-crowded");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder");
+        let mut earlier = Scene::new("held", None, false);
+        earlier.receive(block(0));
+        earlier.receive(block(1));
+        let mut scene = Scene::new("crowded/report", Some(earlier.report()), false);
+        // No name is left.
+        while scene.file.place.reserve().is_ok() {}
+        assert_eq!(scene.receive(block(0)), Some(2));
+        let (report, path) = (scene.report().clone(), scene.path);
+        let error = scene.file.finish(&report).expect_err("it holds less");
+        let Error::ResultElsewhere { file, why, place } = &error else { panic!("{error}") };
+        assert!(*file == path.display().to_string() && why.contains("it holds more"), "{error}");
+        assert_eq!((held(&path), held(Path::new(place))), (Some(2), Some(1)), "{error}");
+        assert!(!place.contains("crowded"), "{error}");
+        let _ = (fs::remove_file(place), fs::remove_file(earlier.path), fs::remove_dir_all(folder));
     }
 
     #[test]

@@ -15,6 +15,8 @@ use straightedge::visible::visible_lines;
 const MAX_LINKS: usize = 40;
 /// Most names tried for a `.part` file.
 const MAX_NAMES: usize = 100;
+/// Standard output in sentences.
+const STANDARD: &str = "standard output";
 
 /// Where a result goes.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,17 +83,25 @@ impl Destination {
     /// [`Destination::write`], or else to the temporary folder or standard output; the error then says where.
     pub(super) fn keep(&self, bytes: &[u8]) -> Result<()> {
         self.write(bytes).map_err(|error| match error {
-            Error::UnwritableFile { file, why } => {
-                let name = Path::new(&file).file_name().unwrap_or_default();
-                let place = match write_new(&std::env::temp_dir(), name, bytes) {
-                    Ok(path) => path.display().to_string(),
-                    Err(_) if *self != Self::Standard && print_bytes(bytes).is_ok() => "standard output".into(),
-                    Err(_) => return Error::UnwritableFile { file, why },
-                };
-                Error::ResultElsewhere { file, why, place }
-            }
+            Error::UnwritableFile { file, why } => match self.keep_elsewhere(bytes) {
+                Some(place) => Error::ResultElsewhere { file, why, place },
+                None => Error::UnwritableFile { file, why },
+            },
             other => other,
         })
+    }
+
+    /// Writes a result to the temporary folder, or else to standard output; returns where it is, `None` if nowhere.
+    pub(super) fn keep_elsewhere(&self, bytes: &[u8]) -> Option<String> {
+        let name = match self {
+            Self::File(path) | Self::Stream(path) => path.file_name().unwrap_or_default(),
+            Self::Standard => OsStr::new(STANDARD),
+        };
+        match write_new(&std::env::temp_dir(), name, bytes) {
+            Ok(path) => Some(path.display().to_string()),
+            Err(_) if *self != Self::Standard => print_bytes(bytes).ok().map(|()| STANDARD.into()),
+            Err(_) => None,
+        }
     }
 }
 
@@ -180,8 +190,12 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Follows symbolic links, also to a file that does not exist yet.
+/// Follows symbolic links, also to a file that does not exist yet; to a pipe or device it is the path itself.
 fn target(path: &Path) -> io::Result<PathBuf> {
+    // The links of /proc to a pipe name none.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return Ok(path.to_owned());
+    }
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         match fs::symlink_metadata(&path) {
@@ -207,7 +221,7 @@ pub(super) fn print(text: &str) -> Result<()> {
 fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(unwritable(Path::new("standard output"), &error)),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(unwritable(Path::new(STANDARD), &error)),
         _ => Ok(()),
     }
 }

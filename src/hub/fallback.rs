@@ -130,9 +130,7 @@ impl Store for Fallback {
 
     fn lock<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<bool>> {
         Box::pin(async move {
-            if self.full.get() {
-                return Ok(true);
-            }
+            // Also once it is full, since what it holds is still completed or deleted there.
             match self.first.lock(file).await {
                 Err(Error::StorageFull { why }) => {
                     self.fill(&why);
@@ -177,8 +175,16 @@ mod tests {
 
     use super::*;
 
-    /// A store with a size limit in bytes.
-    struct Small(MemoryStore, Cell<usize>);
+    /// A store with a size limit in bytes, and whether another program writes to it.
+    struct Small(MemoryStore, Cell<usize>, Cell<bool>);
+
+    fn small(room: usize) -> Rc<Small> {
+        Rc::new(Small(MemoryStore::default(), Cell::new(room), Cell::new(false)))
+    }
+
+    fn key() -> FileKey {
+        FileKey { repo: HubId::model("a/b").unwrap(), commit: "c".into(), path: "w".into(), size: 12, blob: None }
+    }
 
     impl Store for Small {
         fn held<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<plan::Ranges>> {
@@ -197,6 +203,9 @@ mod tests {
         fn flush<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
             self.0.flush(file)
         }
+        fn lock<'a>(&'a self, _file: &'a FileKey) -> LocalBoxFuture<'a, Result<bool>> {
+            Box::pin(async { Ok(!self.2.get()) })
+        }
         fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
             self.0.forget(file)
         }
@@ -211,14 +220,13 @@ mod tests {
     #[test]
     fn what_finds_no_room_goes_on_in_memory_and_is_read_in_one_piece() {
         let reports = Rc::new(Cell::new(0));
-        let store = Fallback::new(Rc::new(Small(MemoryStore::default(), Cell::new(6))));
+        let store = Fallback::new(small(6));
         let counter = reports.clone();
         store.listen(Rc::new(move |event| {
             assert!(matches!(&event, Event::Warning(warning) if warning.code == "storage_full"), "{event:?}");
             counter.set(counter.get() + 1);
         }));
-        let key =
-            FileKey { repo: HubId::model("a/b").unwrap(), commit: "c".into(), path: "w".into(), size: 12, blob: None };
+        let key = key();
         block_on(async {
             for (at, bytes) in [(0, b"abc"), (3, b"def"), (6, b"ghi"), (9, b"jkl")] {
                 store.write(&key, at, bytes).await.unwrap();
@@ -228,6 +236,20 @@ mod tests {
             assert_eq!(reports.get(), 1, "one event");
             store.forget(&key).await.unwrap();
             assert!(store.held(&key).await.unwrap().is_empty());
+        });
+    }
+
+    #[test]
+    fn a_full_store_is_asked_whether_another_program_writes_there() {
+        let (first, key) = (small(0), key());
+        let store = Fallback::new(first.clone());
+        block_on(async {
+            store.write(&key, 0, b"abc").await.unwrap();
+            assert!(store.full.get());
+            first.2.set(true);
+            assert!(!store.lock(&key).await.unwrap());
+            first.2.set(false);
+            assert!(store.lock(&key).await.unwrap());
         });
     }
 }

@@ -120,6 +120,9 @@ async fn fit_rows<B: Backend>(
 
 impl Prepared {
     async fn measure<B: Backend>(&self, backend: &B, out: &Emitter) -> Result<()> {
+        if B::IN_MEMORY {
+            self.check_windows()?;
+        }
         let weights = Weights::open(self.files.clone()).await?;
         let heals = self.job.measures.iter().any(|measure| matches!(measure, Measure::Heal | Measure::HealTogether));
         if heals && self.config.causal {
@@ -147,6 +150,13 @@ impl Prepared {
         }
         pass.finish(measured?).await;
         Ok(())
+    }
+
+    /// Refuses windows too long for the memory that is left, also of the model that feeds this one.
+    fn check_windows(&self) -> Result<()> {
+        let seq_len = self.job.protocol.seq_len;
+        memory::check_windows(&self.config, seq_len, self.needs_perplexity() && self.config.causal)?;
+        self.feed.as_ref().map_or(Ok(()), |feed| memory::check_windows(&feed.config, seq_len, false))
     }
 
     /// Copies of all weights that their sources have discarded as damaged so far.

@@ -1,5 +1,6 @@
 //! Memory of the engine: the peak, and what a measurement needs, estimated before it is taken.
 
+use crate::backend::BATCH_ROWS;
 use crate::error::{Error, Result};
 use crate::job::{Job, Measure};
 use crate::model::{self, ModelConfig};
@@ -16,6 +17,11 @@ const SOLVE_MATRICES: f64 = 6.0;
 const COPIES: f64 = 3.0;
 /// Threads that share a solve: the headline fit and the remainder are computed concurrently.
 const SOLVE_THREADS: usize = 2;
+/// Copies of all attention scores of a batch where they are computed step by step: the raw ones, those scaled, the
+/// differences from the largest, and their exponentials.
+const SCORES: u64 = 4;
+/// Copies of logits: themselves, the differences from the largest, and their exponentials.
+const LOGITS: u64 = 3;
 
 /// The sums of second moments that exist at once.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +82,66 @@ pub(super) fn check_model(config: &ModelConfig, weights: &Weights) -> Result<()>
         Some((needed, limit)) => Err(Error::ModelMemory { needed, limit }),
         None => Ok(()),
     }
+}
+
+/// Tensors of one size that a forward pass on the CPU holds at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Tensors {
+    count: u64,
+    /// Bytes of each, saturated.
+    bytes: u64,
+}
+
+impl Tensors {
+    fn new(count: u64, sides: [usize; 4]) -> Self {
+        Self { count, bytes: sides.iter().fold(4, |bytes: u64, side| bytes.saturating_mul(*side as u64)) }
+    }
+
+    /// The attention scores of windows of `seq_len` tokens: without a cap or ALiBi, every thread takes another window.
+    fn scores(config: &ModelConfig, seq_len: usize, threads: usize) -> Self {
+        let (heads, windows) = (config.num_attention_heads, (BATCH_ROWS / seq_len.max(1)).max(1));
+        if config.attention_softcap.is_none() && !config.alibi {
+            return Self::new(windows.min(threads) as u64, [1, heads, seq_len, seq_len]);
+        }
+        Self::new(SCORES, [windows, heads, seq_len, seq_len])
+    }
+
+    /// The logits of one window: perplexity takes whole windows.
+    fn logits(config: &ModelConfig, seq_len: usize) -> Self {
+        Self::new(LOGITS, [1, 1, seq_len, config.vocab_size])
+    }
+}
+
+/// Bytes that there is room for.
+#[derive(Clone, Copy)]
+struct Room {
+    /// In one tensor.
+    tensor: u64,
+    /// In all, if it is known.
+    free: Option<u64>,
+}
+
+/// Refuses windows so long that their attention does not fit into the memory that is left, or their logits if they are
+/// needed; for models on the CPU, since a GPU reports its own limits.
+///
+/// # Errors
+/// [`Error::InvalidSetting`].
+pub(super) fn check_windows(config: &ModelConfig, seq_len: usize, needs_logits: bool) -> Result<()> {
+    // No platform lets a vector have more bytes.
+    let room = Room { tensor: isize::MAX as u64, free: free_bytes() };
+    window_fits("attention within a window", seq_len, Tensors::scores(config, seq_len, threads()), room)?;
+    if needs_logits {
+        window_fits("the logits of a window", seq_len, Tensors::logits(config, seq_len), room)?;
+    }
+    Ok(())
+}
+
+fn window_fits(what: &str, seq_len: usize, tensors: Tensors, room: Room) -> Result<()> {
+    let all = exceeded(tensors.bytes.saturating_mul(tensors.count), room.free);
+    let Some((needed, limit)) = all.or_else(|| exceeded(tensors.bytes, Some(room.tensor))) else { return Ok(()) };
+    let hint =
+        format!("for {what} the CPU needs about {needed} MB and can give {limit} MB, use shorter windows or a GPU");
+    Err(Error::InvalidSetting { field: "--seq-len".into(), value: seq_len.to_string(), hint })
 }
 
 /// Megabytes needed and left, if more are needed.
@@ -154,5 +220,64 @@ mod tests {
             let share = Sums { d_in, d_out, folds, blocks: 1, rows: 0 }.bytes(1) as f64 / seen;
             assert!((0.98..1.2).contains(&share), "{d_in} × {d_out}, {folds} folds: {share} of the peak");
         }
+    }
+
+    /// GPT-2.
+    fn config() -> ModelConfig {
+        let json = r#"{"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12,
+            "n_head": 12, "activation_function": "gelu_new"}"#;
+        ModelConfig::from_json(json).expect("a configuration")
+    }
+
+    #[test]
+    fn windows_too_long_for_the_cpu_are_refused_with_what_they_need() {
+        let config = config();
+        let capped = ModelConfig { attention_softcap: Some(50.0), ..config.clone() };
+        let sloped = ModelConfig { alibi: true, ..config.clone() };
+        let room = Room { tensor: isize::MAX as u64, free: Some(2_000_000_000) };
+        let long = |what: &str, seq_len: usize, tensors: Tensors| {
+            window_fits(what, seq_len, tensors, room).expect_err("too long").to_string()
+        };
+        // 4·12·20 000² bytes, and four times as many.
+        let said = long("attention", 20_000, Tensors::scores(&config, 20_000, 8));
+        assert!(said.starts_with("--seq-len: 20000 is not possible; for attention"), "{said}");
+        assert!(said.contains("about 19200 MB") && said.contains("2000 MB"), "{said}");
+        for config in [&capped, &sloped] {
+            let said = long("attention", 20_000, Tensors::scores(config, 20_000, 8));
+            assert!(said.contains("about 76800 MB"), "{said}");
+        }
+        // 3·4·50 257·4096 bytes.
+        let said = long("the logits", 4096, Tensors::logits(&config, 4096));
+        assert!(said.contains("for the logits the CPU needs about 2471 MB"), "{said}");
+        assert!(check_windows(&config, 1 << 31, false).is_err(), "whatever is left");
+        assert!(check_windows(&ModelConfig { vocab_size: usize::MAX, ..config }, 2, true).is_err());
+    }
+
+    #[test]
+    fn windows_that_no_platform_addresses_are_refused_where_nothing_is_known() {
+        let config = config();
+        let fits = |seq_len: usize, tensor: u64| {
+            window_fits("attention", seq_len, Tensors::scores(&config, seq_len, 8), Room { tensor, free: None }).is_ok()
+        };
+        // The module in a browser has 32 bits, of which a vector may use 31.
+        assert!(fits(6000, (1 << 31) - 1) && !fits(7000, (1 << 31) - 1));
+        assert!(fits(7000, isize::MAX as u64) && !fits(usize::MAX, isize::MAX as u64));
+        assert_eq!(Tensors::logits(&config, usize::MAX).bytes, u64::MAX);
+    }
+
+    #[test]
+    fn usual_windows_need_little() {
+        let config = config();
+        let room = Room { tensor: (1 << 31) - 1, free: Some(1 << 30) };
+        for seq_len in [1, 64, 96, 128, 512, 1024] {
+            assert!(window_fits("attention", seq_len, Tensors::scores(&config, seq_len, 64), room).is_ok());
+            assert!(window_fits("logits", seq_len, Tensors::logits(&config, seq_len), room).is_ok());
+        }
+        // Eight windows of 128 make a batch, and one of 1024.
+        assert_eq!(Tensors::scores(&config, 128, 2), Tensors { count: 2, bytes: 4 * 12 * 128 * 128 });
+        assert_eq!(Tensors::scores(&config, 128, 64).count, 8);
+        assert_eq!(Tensors::scores(&config, 1024, 64), Tensors { count: 1, bytes: 4 * 12 * 1024 * 1024 });
+        let capped = Tensors::scores(&ModelConfig { attention_softcap: Some(50.0), ..config }, 128, 64);
+        assert_eq!(capped, Tensors { count: 4, bytes: 8 * 4 * 12 * 128 * 128 });
     }
 }

@@ -86,13 +86,19 @@ async fn header_length(files: &dyn Files, file: &str, size: u64) -> Result<u64> 
     refuse_pointer(file, &bytes)?;
     let bytes = bytes.try_into().map_err(|_| malformed(file, "its first 8 bytes cannot be read".into()))?;
     let length = u64::from_le_bytes(bytes);
-    if length > MAX_HEADER {
-        return Err(malformed(file, format!("a header of {length} bytes is over the limit of {MAX_HEADER}")));
-    }
+    check_length(length).map_err(|why| malformed(file, why))?;
     if length > size - LENGTH {
         return Err(malformed(file, format!("a header of {length} bytes does not fit into the {size} of the file")));
     }
     Ok(length)
+}
+
+/// Refuses a header longer than any real one; returns why.
+pub(super) fn check_length(length: u64) -> Result<(), String> {
+    if length <= MAX_HEADER {
+        return Ok(());
+    }
+    Err(format!("a header of {length} bytes is over the limit of {MAX_HEADER}"))
 }
 
 pub(super) fn malformed(file: &str, why: String) -> Error {

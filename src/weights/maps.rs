@@ -7,6 +7,7 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors, serialize};
 use serde_json::json;
 
+use super::header::check_length;
 use crate::error::{Error, Result};
 use crate::event::MapDump;
 use crate::report::Report;
@@ -72,8 +73,12 @@ impl MapsFile {
     /// Reads an untrusted file of the kind that [`safetensors()`] writes; `file` names it in errors.
     ///
     /// # Errors
-    /// It is no safetensors file, or does not say what it was measured on.
+    /// It is no safetensors file, has too long a header, or does not say what it was measured on.
     pub fn read(file: String, bytes: Vec<u8>) -> Result<Self> {
+        // The library allows 100 MB, and every block reads the header again.
+        if let Some(length) = bytes.first_chunk() {
+            check_length(u64::from_le_bytes(*length)).map_err(|why| malformed(&file, why))?;
+        }
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|error| malformed(&file, error))?;
         let hash = |key: &str| {
             let found = header.metadata().as_ref().and_then(|metadata| metadata.get(key)).cloned();
@@ -161,4 +166,21 @@ fn prefix(healed: Option<&str>) -> String {
 
 fn malformed(file: &str, why: impl ToString) -> Error {
     Error::MalformedMaps { file: file.into(), why: why.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_over_the_limit_is_refused() {
+        let of_length = |length: usize| {
+            let mut header = json!({"__metadata__": {(MODEL): "m", (CORPUS): "c"}}).to_string().into_bytes();
+            header.resize(length, b' ');
+            MapsFile::read("maps".into(), [&(length as u64).to_le_bytes()[..], &header].concat())
+        };
+        assert!(of_length(16 << 20).is_ok());
+        let error = of_length((16 << 20) + 1).err().expect("too long").to_string();
+        assert!(error.contains("a header of 16777217 bytes is over the limit of 16777216"), "{error}");
+    }
 }
