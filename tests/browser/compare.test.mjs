@@ -142,7 +142,7 @@ visit('a run is gone through step by step, and by itself unless less motion is w
   await app.page.reload();
   await app.started();
   await compare(app, 'training');
-  assert.equal(await app.element('play').count(), 0, 'nothing moves by itself');
+  assert.equal(await app.element('play').isVisible(), false, 'nothing moves by itself');
   assert.equal(await app.element('front').count(), 1);
 });
 

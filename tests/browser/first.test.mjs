@@ -73,33 +73,47 @@ trial('the first view needs no module, and what is pressed on it is done once th
   }
 });
 
-trial('a link to a view shows what is recorded before any module has arrived, and the page takes it over', async () => {
+/** Everything in the open view but its axes, which depend on the width that only the page knows. */
+function everything() {
+  const panel = document.querySelector('[data-testid=panel]').cloneNode(true);
+  const all = (selector) => [...panel.querySelectorAll(selector)];
+  for (const drawing of all('.drawing')) drawing.remove();
+  return {
+    text: panel.textContent,
+    pressed: all('[aria-pressed=true]').map((button) => button.textContent),
+    lines: all('.runs svg, .legend svg, .spark').map((line) => line.outerHTML),
+    chosen: [...document.querySelectorAll('[data-testid=panel] :is(input, select)')].map(({ value }) => value),
+  };
+}
+
+trial('a link to a view or ready comparison shows what is recorded before any module has arrived, and the page takes it over', async () => {
   const script = await (await fetch(new URL('early.js', SITE))).text();
   const views = Object.keys(JSON.parse(script.match(/const VIEWS = (.*);/)[1]));
+  const linkTo = (view) => new URL(`?view=${view.replace('-', '&compare=')}`, SITE).href;
   const { letGo, before } = held();
   const app = await open({ webgpu: false, query: { view: 'profile' }, before, waitUntil: 'commit' });
-  // Axes depend on the width, which only the page knows.
-  const figures = app.page.locator('.results figure');
+  const marks = app.page.locator('.results figure :is(.mark, .dot):visible');
   const shown = async (view) => {
-    await app.element(`tab-${view}`).and(app.page.locator('[aria-selected=true]')).waitFor();
-    return { captions: await figures.locator('figcaption').allTextContents(), marks: await figures.locator(':is(.mark, .dot):visible').count() };
+    await app.element(`tab-${view.split('-')[0]}`).and(app.page.locator('[aria-selected=true]')).waitFor();
+    return { ...await app.page.evaluate(everything), marks: await marks.count() };
   };
   try {
     const recorded = {};
     for (const view of views) {
-      await app.page.goto(new URL(`?view=${view}`, SITE).href, { waitUntil: 'commit' });
+      await app.page.goto(linkTo(view), { waitUntil: 'commit' });
       recorded[view] = await shown(view);
     }
     letGo();
     for (const view of views) {
-      await app.page.goto(new URL(`?view=${view}`, SITE).href);
+      await app.page.goto(linkTo(view));
       await app.started();
       assert.deepEqual(recorded[view], await shown(view), view);
     }
-    const drawn = views.filter((view) => recorded[view].captions.length > 0);
-    assert.deepEqual(drawn, ['block', 'controls', 'healing', 'layers', 'losses', 'probes', 'profile', 'ranks', 'regimes']);
+    const drawn = views.filter((view) => recorded[view].marks > 0);
+    assert.deepEqual(drawn.filter((view) => !view.startsWith('compare')), ['block', 'controls', 'healing', 'layers', 'losses', 'probes', 'profile', 'ranks', 'regimes']);
+    assert.equal(drawn.filter((view) => view.startsWith('compare-')).length, 11);
     // In another language, or with anything else in the link, the page alone shows it.
-    for (const more of ['&lang=de', '&rows=5120']) {
+    for (const more of ['&lang=de', '&rows=5120', '&compare=families']) {
       await app.page.goto(new URL(`?view=losses${more}`, SITE).href, { waitUntil: 'commit' });
       await app.started();
       assert.equal(await app.page.evaluate(() => performance.getEntriesByType('resource').some(({ name }) => name.includes('/views/'))), false);
@@ -198,10 +212,11 @@ function watchShifts() {
 }
 
 trial('nothing moves when the page takes over, at any width', async () => {
-  for (const width of [390, 800, 1280]) {
+  const opened = [{}, { view: 'compare', compare: 'fine-tuned' }].flatMap((query) => [390, 800, 1280].map((width) => ({ query, width })));
+  for (const { query, width } of opened) {
     const { letGo, before } = held();
     const narrow = async (page) => { await page.setViewportSize({ width, height: 900 }); await before(page); };
-    const app = await open({ webgpu: false, query: {}, before: narrow, waitUntil: 'commit' });
+    const app = await open({ webgpu: false, query, before: narrow, waitUntil: 'commit' });
     try {
       await app.element('run').waitFor();
       await app.page.evaluate(watchShifts);
@@ -209,7 +224,7 @@ trial('nothing moves when the page takes over, at any width', async () => {
       await app.started();
       await app.element('extent').waitFor();
       const moved = () => app.page.evaluate(() => window.moved);
-      assert.ok(await moved() < STILL, `${await moved()} at ${width}`);
+      assert.ok(await moved() < STILL, `${await moved()} at ${width} of ${query.view}`);
       // The check detects a shift by a line of text.
       await app.page.evaluate(() => { document.querySelector('.results').style.marginTop = '40px'; });
       await app.page.waitForFunction((still) => window.moved >= still, STILL);

@@ -1,15 +1,16 @@
-// Runs before the page's module: where a link opens another pre-rendered view, shows that; hides what is pre-rendered,
+// Runs before the page's module: where a link opens another pre-rendered view or comparison, shows that; hides what is pre-rendered,
 // which is in English, if the link asks for more or the page opens in another language; answers clicks on the switches of
 // the blocks with the recorded texts, and remembers them, and a press on Measure, for the page.
 const root = document.documentElement;
 const asked = new URLSearchParams(location.search);
 const LANGUAGES = ['en', 'de'];
-// The files of the other views, with their hashes.
+// The files of the other views and of the ready comparisons, with their hashes.
 const VIEWS = {/* views */};
 const tags = navigator.languages.map((tag) => tag.split('-')[0].toLowerCase());
 root.lang = [asked.get('lang'), ...tags].find((tag) => LANGUAGES.includes(tag)) ?? 'en';
-const asksMore = [...asked.keys()].some((name) => !['v', 'lang', 'view'].includes(name)) || location.hash.startsWith('#r=');
-const view = root.lang === 'en' && !asksMore ? asked.get('view') ?? 'sides' : '';
+const asksMore = [...asked.keys()].some((name) => !['v', 'lang', 'view', 'compare'].includes(name)) || location.hash.startsWith('#r=');
+const compared = asked.has('compare') ? `-${asked.get('compare')}` : '';
+const view = root.lang === 'en' && !asksMore ? (asked.get('view') ?? 'sides') + compared : '';
 if (view !== 'sides') root.dataset.linked = '';
 if (asked.has('embed')) root.dataset.embed = '';
 

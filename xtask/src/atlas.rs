@@ -40,18 +40,29 @@ pub(crate) fn atlas(AtlasArgs { list, out }: &AtlasArgs) -> Result<()> {
 
 /// Copies the index of an atlas and its reports into `dist`; writes an empty index without an atlas.
 pub(crate) fn put(folder: Option<&Path>, dist: &Path) -> Result<()> {
-    let (from, to) = (root().join(folder.unwrap_or(Path::new(FOLDER))), dist.join("data/atlas"));
+    let (from, to) = (place(folder), dist.join("data/atlas"));
     if to.exists() {
         fs::remove_dir_all(&to).with_context(|| format!("{} cannot be emptied", to.display()))?;
     }
-    let mut index = read(&from.join(INDEX), folder.is_some())?;
-    index.models.extend(contributed(&from, &index)?);
+    let index = index(folder)?;
     for measured in index.models.iter().filter_map(|entry| entry.measured.as_ref()) {
         copy(&from.join(&measured.report), &to.join(&measured.report))?;
     }
     fs::create_dir_all(&to).with_context(|| format!("{} cannot be made", to.display()))?;
     let index = serde_json::to_string(&index)?;
     fs::write(to.join(INDEX), index).with_context(|| format!("{} cannot be written", to.display()))
+}
+
+/// The index of an atlas with the reports that people have added; empty without an atlas.
+pub(crate) fn index(folder: Option<&Path>) -> Result<Index> {
+    let from = place(folder);
+    let mut index = read(&from.join(INDEX), folder.is_some())?;
+    index.models.extend(contributed(&from, &index)?);
+    Ok(index)
+}
+
+fn place(folder: Option<&Path>) -> PathBuf {
+    root().join(folder.unwrap_or(Path::new(FOLDER)))
 }
 
 /// Entries of the reports that the index does not name: those that people have added to the folder.

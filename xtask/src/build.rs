@@ -68,9 +68,10 @@ impl Build {
         if effort == Effort::Quick {
             return self.make(effort, page_ready, || Ok(None));
         }
+        let atlas = atlas::index(self.atlas.as_deref())?;
         // Link-time optimisation keeps one core busy; others compile the page natively meanwhile.
         thread::scope(|scope| {
-            let views = scope.spawn(first_view::render);
+            let views = scope.spawn(|| first_view::render(&atlas));
             self.make(effort, page_ready, || views.join().expect("the thread of the views does not panic").map(Some))
         })
     }

@@ -1,5 +1,6 @@
-//! Pre-renders the page's recorded views with the page's own code, so that they show before any module: the first one into
-//! index.html, the others into files of their own, which early.js shows where a link opens them.
+//! Pre-renders the page's recorded views and ready comparisons with the page's own code, so that they show before any
+//! module: the first view into index.html, the others into files of their own, which early.js shows where a link opens
+//! them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,6 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
+use straightedge_api::atlas::Index;
 
 use crate::command::{cargo, shown};
 use crate::integrity::hash;
@@ -22,12 +24,15 @@ const FILES: &str = "{/* views */}";
 /// Views by name.
 pub(crate) type Views = BTreeMap<String, String>;
 
-/// The views, rendered by the page, which runs natively for it.
-pub(crate) fn render() -> Result<Views> {
+/// The views, rendered by the page, which runs natively for it; comparisons list the models of the atlas.
+pub(crate) fn render(atlas: &Index) -> Result<Views> {
     let mut command = cargo();
     command.args(["run", "--quiet", "--package", "straightedge-page", "--bin", "page"]);
     eprintln!("$ {}", shown(&command));
-    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("cargo does not start")?;
+    // If the page ends before it has read it, its status says so.
+    let _ = child.stdin.take().map(|input| serde_json::to_writer(input, atlas));
+    let output = child.wait_with_output()?;
     if !output.status.success() {
         bail!("the first view cannot be rendered");
     }

@@ -17,6 +17,9 @@ const AT_ONCE: usize = 512 << 10;
 /// Files that a visit does not need; cached when first requested.
 const APART: [&str; 3] = ["licences.txt", "preview.png", "robots.txt"];
 
+/// Pre-rendered views, each for the links that open it; the page's module shows the same.
+const VIEWS: &str = "views/";
+
 /// Reports of the atlas; only the index is needed to list them.
 const ATLAS: &str = "data/atlas/";
 
@@ -40,7 +43,8 @@ impl Listed {
     fn add(&mut self, path: String, bytes: &[u8]) {
         let path = if path == "index.html" { String::new() } else { path };
         let is_large = path.starts_with("models/") && bytes.len() > AT_ONCE;
-        if is_large || path.starts_with(ATLAS) && !path.ends_with(INDEX) || APART.contains(&path.as_str()) {
+        let is_of_atlas = path.starts_with(ATLAS) && !path.ends_with(INDEX);
+        if is_large || is_of_atlas || path.starts_with(VIEWS) || APART.contains(&path.as_str()) {
             self.later.push(path.clone());
         }
         self.files.insert(path, hash(bytes));
@@ -74,16 +78,13 @@ mod tests {
         listed.add("models/large/model.safetensors".into(), &vec![0; AT_ONCE + 1]);
         listed.add("data/atlas/index.json".into(), b"{}");
         listed.add("data/atlas/a-model.json".into(), b"{}");
+        listed.add("views/losses.html".into(), b"<main>");
         listed.add("robots.txt".into(), b"User-agent: *");
         assert_eq!(listed.files[""], "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", "SHA-256 of nothing");
-        assert_eq!(listed.later, ["models/large/model.safetensors", "data/atlas/a-model.json", "robots.txt"]);
+        let later = ["models/large/model.safetensors", "data/atlas/a-model.json", "views/losses.html", "robots.txt"];
+        assert_eq!(listed.later, later);
         let script = listed.declarations();
         assert!(script.starts_with(r#"const FILES = {"":"47DEQ"#), "{script}");
-        assert!(
-            script.contains(
-                r#"const LATER = ["models/large/model.safetensors","data/atlas/a-model.json","robots.txt"];"#
-            ),
-            "{script}"
-        );
+        assert!(script.contains(&format!("const LATER = {};", serde_json::json!(later))), "{script}");
     }
 }

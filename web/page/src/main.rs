@@ -1,6 +1,6 @@
 //! The page: signals, views and the connection to the worker. Everything else is in the library `straightedge_web`.
 //!
-//! In a browser this is the page; natively it pre-renders the recorded views, shown until the page has loaded.
+//! In a browser this is the page; natively it pre-renders what is recorded, shown until the page has loaded.
 #![cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "what is written beforehand answers to nobody"))]
 #![recursion_limit = "512"]
 #![allow(unreachable_pub, reason = "the component macro makes public what it generates")]
@@ -75,24 +75,26 @@ async fn painted() {
     gloo_timers::future::TimeoutFuture::new(0).await;
 }
 
-/// Pre-renders every view of the first recording, as JSON by the view's name.
+/// Pre-renders every view of the first recording and every ready comparison, as JSON by name. The index of the atlas,
+/// which comparisons list, comes through the standard input.
 #[cfg(not(target_arch = "wasm32"))]
 fn main() -> Result<(), straightedge_api::error::Error> {
     use std::collections::BTreeMap;
 
     use leptos::prelude::{Owner, RenderHtml, RwSignal};
-    use straightedge_web::state::views::View;
+    use straightedge_api::error::Error;
 
-    // What is compared is chosen by the visitor.
-    let views = View::ALL.into_iter().filter(|view| *view != View::Compare).map(|view| {
-        let start = start::written(view)?;
+    let atlas = serde_json::from_reader(std::io::stdin());
+    let atlas = atlas.map_err(|why| Error::MalformedJson { file: "standard input".into(), why: why.to_string() })?;
+    let views = start::links().map(|(name, address)| {
+        let start = start::written(address, &atlas)?;
         let html = Owner::new().with(|| {
             let (session, parts) = (session::Session::new(start), RwSignal::new(app::PARTS));
             app::Page(app::PageProps { session, parts }).to_html()
         });
-        Ok((view.id(), html))
+        Ok((name, html))
     });
-    let views = views.collect::<Result<BTreeMap<_, _>, straightedge_api::error::Error>>()?;
+    let views = views.collect::<Result<BTreeMap<_, _>, Error>>()?;
     println!("{}", serde_json::json!(views));
     Ok(())
 }

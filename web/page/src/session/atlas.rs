@@ -16,11 +16,14 @@ impl Session {
     /// Fetches their list once.
     pub(crate) fn load_atlas(self) {
         if self.compared.atlas.with_untracked(Option::is_none) {
-            self.fetch(ATLAS, move |index| {
-                self.refuse_absent(&index);
-                self.compared.atlas.set(Some(index));
-            });
+            self.fetch(ATLAS, move |index| self.receive_atlas(index));
         }
+    }
+
+    /// Takes their list.
+    pub(super) fn receive_atlas(self, index: Index) {
+        self.refuse_absent(&index);
+        self.compared.atlas.set(Some(index));
     }
 
     /// Removes models from the comparison that a link names but this build lacks.

@@ -11,12 +11,12 @@ use straightedge_web::state::run::Run;
 
 use super::browser::announce;
 use super::state::Session;
-use crate::start::Start;
+use crate::start::{Comparable, Start};
 
 impl Session {
     /// The page as it opens.
     pub(crate) fn new(start: Start) -> Self {
-        let Start { address, refused, shared, index, recording, texts, missing } = start;
+        let Start { address, refused, shared, index, recording, texts, comparable, missing } = start;
         let mut session = Self::default();
         session.display.requested_language = address.language;
         session.continued.texts.set(texts);
@@ -28,6 +28,11 @@ impl Session {
             session.follow(address);
         } else {
             session.choose_address(address);
+        }
+        if let Some(Comparable { recorded, published, atlas }) = comparable {
+            session.compared.recorded.set(Some(recorded));
+            session.compared.published.set(Some(published));
+            session.receive_atlas(atlas);
         }
         session.open_shared(shared);
         session

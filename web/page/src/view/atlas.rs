@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use straightedge_api::atlas::{AtlasEntry, Measured};
+use straightedge_api::date;
 use straightedge_web::comparison::Key;
 use straightedge_web::comparison::atlas::{origin, outcome};
 use straightedge_web::state::run::Run;
@@ -72,6 +73,5 @@ fn Buttons(session: Session, entry: AtlasEntry) -> impl IntoView {
 
 /// The UTC day on which a measurement ended; `None` for an invalid timestamp.
 fn day(measured: &Measured) -> Option<String> {
-    let date = js_sys::Date::new(&(measured.ended as f64 * 1000.0).into());
-    (!date.get_time().is_nan()).then(|| String::from(date.to_iso_string()).chars().take(10).collect())
+    date::day(&date::written(measured.ended as f64)).map(Into::into)
 }

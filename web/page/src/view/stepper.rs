@@ -28,11 +28,11 @@ pub(crate) fn Stepper(compared: Compared, known: Memo<Sources>) -> impl IntoView
     view! {
         <Show when=move || { count.get() > 2 }>
             <div class="stepper">
-                <Show when=|| !is_motion_unwanted()><Play compared/></Show>
+                <Play compared/>
                 <label>
                     {t().compare_front}
                     <input
-                        type="range" min="0" max=count data-testid="front" aria-valuetext=name
+                        type="range" min="0" max=count value="0" data-testid="front" aria-valuetext=name
                         prop:value=move || front.get().map_or(0, |at| at + 1).to_string() on:input=slide
                     />
                 </label>
@@ -42,7 +42,8 @@ pub(crate) fn Stepper(compared: Compared, known: Memo<Sources>) -> impl IntoView
     }
 }
 
-/// Cycles through all of them until stopped.
+/// Cycles through all of them until stopped; the style hides it where the visitor prefers reduced motion, so that only
+/// the slider is there.
 #[component]
 fn Play(compared: Compared) -> impl IntoView {
     let ticking = RwSignal::new(None::<IntervalHandle>);
@@ -64,10 +65,4 @@ fn Play(compared: Compared) -> impl IntoView {
             {move || if is_playing.get() { t().compare_pause } else { t().compare_play }}
         </button>
     }
-}
-
-/// Whether the visitor prefers reduced motion: then nothing plays by itself, and only the slider is there.
-fn is_motion_unwanted() -> bool {
-    let query = window().match_media("(prefers-reduced-motion: reduce)");
-    query.ok().flatten().is_some_and(|query| query.matches())
 }
