@@ -21,7 +21,7 @@ use straightedge::error::Error;
 use straightedge::event::{Event, MapDump, Stage};
 use straightedge::forward::{Forward, ignore};
 use straightedge::job::{BackendChoice, Blocks, Job, Protocol};
-use straightedge::model::{ModelConfig, load};
+use straightedge::model::{ModelConfig, ModelParts, load};
 use straightedge::replacement::export::export;
 use straightedge::run::{MapCache, MapSource, Text, continuation, measure};
 use straightedge::transcript::Transcript;
@@ -106,7 +106,7 @@ fn log_probabilities(files: &Rc<dyn Files>, ids: &[u32]) -> Vec<f64> {
         let json = files.read("config.json", 0..size).await.expect("a configuration");
         let config = ModelConfig::from_json(&String::from_utf8_lossy(&json)).expect("a configuration");
         let weights = Weights::open(files.clone()).await.expect("weights");
-        let model = load(&backend, &config, &weights, true, &|_, _| {}).await.expect("a model");
+        let model = load(&backend, &config, &weights, ModelParts::WithHead, &|_, _| {}).await.expect("a model");
         let forward = Forward::new(&backend, &model, ids.len()).expect("tables");
         let hidden = forward.run(ids, &mut ignore).expect("a forward pass");
         let last = backend.gather(&hidden, &[ids.len() as u32 - 1]).expect("a row");

@@ -12,7 +12,7 @@ use safetensors::SafeTensors;
 use straightedge::backend::Backend;
 use straightedge::backend::cpu::CpuBackend;
 use straightedge::forward::Forward;
-use straightedge::model::{ModelConfig, load};
+use straightedge::model::{ModelConfig, ModelParts, load};
 use straightedge::weights::{FolderFiles, Weights};
 
 const TOLERANCE: f64 = 2e-4;
@@ -55,7 +55,7 @@ async fn check<B: Backend>(backend: &B, name: &str, folder: &Path) {
     let config = std::fs::read_to_string(folder.join("config.json")).expect("config");
     let config = ModelConfig::from_json(&config).expect("config");
     let weights = Weights::open(Rc::new(FolderFiles::new(folder))).await.expect("weights");
-    let model = load(backend, &config, &weights, true, &|_, _| {}).await.expect("model");
+    let model = load(backend, &config, &weights, ModelParts::WithHead, &|_, _| {}).await.expect("model");
     let forward = Forward::new(backend, &model, SEQ_LEN).expect("tables");
 
     let mut seen = Vec::new();

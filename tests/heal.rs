@@ -12,7 +12,7 @@ use straightedge::backend::{Backend, Shape};
 use straightedge::corpus::{TokenWindows, Tokenizer};
 use straightedge::event::{Event, Recorder, Stage};
 use straightedge::job::{BackendChoice, Job, Measure, Protocol, Training};
-use straightedge::model::{Linear, ModelConfig, Norm, load};
+use straightedge::model::{Linear, ModelConfig, ModelParts, Norm, load};
 use straightedge::platform::random::Random;
 use straightedge::probes;
 use straightedge::replacement::device_map::DeviceMap;
@@ -43,7 +43,7 @@ impl Patient {
             let json = read_whole(&*files, "config.json", "").await.expect("config.json");
             let config = ModelConfig::from_json(&String::from_utf8_lossy(&json)).expect("a configuration");
             let weights = Weights::open(files.clone()).await.expect("weights");
-            let model = load(&backend, &config, &weights, true, &|_, _| ()).await.expect("a model");
+            let model = load(&backend, &config, &weights, ModelParts::WithHead, &|_, _| ()).await.expect("a model");
             let tokenizer = read_whole(&*files, "tokenizer.json", "").await.expect("tokenizer.json");
             let text = std::fs::read(common::encyclopedia()).expect("a text");
             let ids = Tokenizer::from_json(&tokenizer).expect("a tokenizer").encode("text", &text).await.expect("ids");

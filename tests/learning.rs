@@ -54,7 +54,7 @@ fn draw(planted: Planted, windows: usize, seed: u64) -> (BlockReport, f64) {
     let start = |fold: usize| fold * windows / FOLDS * WINDOW;
     let folds: Vec<Moments> = (0..FOLDS)
         .map(|fold| {
-            let mut moments = Moments::empty(&scale_x, &scale_y, fold + 1 == FOLDS);
+            let mut moments = Moments::of_fold(&scale_x, &scale_y, fold, FOLDS);
             let rows = start(fold)..start(fold + 1);
             moments.add_rows(&x[rows.start * D_IN..rows.end * D_IN], &y[rows.start * D_OUT..rows.end * D_OUT]);
             moments

@@ -13,7 +13,7 @@ use serde_json::Value;
 use straightedge::backend::Backend;
 use straightedge::backend::cpu::CpuBackend;
 use straightedge::error::Error;
-use straightedge::model::{Linear, Model, ModelConfig, Norm, load};
+use straightedge::model::{Linear, Model, ModelConfig, ModelParts, Norm, load};
 
 const MODELS: [&str; 4] = ["tiny-gpt2", "tiny-gpt_neox", "tiny-llama", "tiny-bert"];
 
@@ -34,11 +34,11 @@ fn tensors(model: &str) -> Vec<TestTensor> {
 
 type CpuModel = Model<<CpuBackend as Backend>::Tensor>;
 
-fn load_synthetic(config: &Value, tensors: &[TestTensor], need_head: bool) -> Result<CpuModel, Error> {
+fn load_synthetic(config: &Value, tensors: &[TestTensor], parts: ModelParts) -> Result<CpuModel, Error> {
     let config = ModelConfig::from_json(&config.to_string())?;
     let weights = open(single(safetensors(tensors)))?;
     let heard = RefCell::new(Vec::new());
-    let model = block_on(load(&CpuBackend::new(), &config, &weights, need_head, &|done, total| {
+    let model = block_on(load(&CpuBackend::new(), &config, &weights, parts, &|done, total| {
         heard.borrow_mut().push((done, total));
     }))?;
     let heard = heard.into_inner();
@@ -82,10 +82,10 @@ fn values(model: &CpuModel) -> Vec<f32> {
 fn every_tensor_that_a_model_needs_is_missed_by_name() {
     for model in MODELS {
         let (config, whole) = (config(model), tensors(model));
-        load_synthetic(&config, &whole, true).expect(model);
+        load_synthetic(&config, &whole, ModelParts::WithHead).expect(model);
         for left_out in whole.iter().filter(|tensor| !tensor.name.starts_with("pooler")) {
             let rest: Vec<TestTensor> = whole.iter().filter(|tensor| tensor.name != left_out.name).cloned().collect();
-            let found = load_synthetic(&config, &rest, true).map(|_| "accepted");
+            let found = load_synthetic(&config, &rest, ModelParts::WithHead).map(|_| "accepted");
             match found {
                 Err(Error::MissingTensor { tensor }) if tensor == left_out.name => {}
                 // Without its first tensor a prefix is not recognised, so the error's name lacks it.
@@ -108,7 +108,7 @@ fn every_wrong_shape_is_refused_by_name() {
             }
             let (tensor, found, expected) =
                 (whole[at].name.clone(), altered[at].shape.clone(), whole[at].shape.clone());
-            let error = load_synthetic(&config, &altered, true).map(|_| "accepted").expect_err(&tensor);
+            let error = load_synthetic(&config, &altered, ModelParts::WithHead).map(|_| "accepted").expect_err(&tensor);
             assert_eq!(error, Error::TensorShape { tensor, found, expected }, "{model}");
         }
     }
@@ -123,7 +123,11 @@ fn every_damaged_tensor_is_refused_by_name() {
             let last = altered[at].bytes.len() - 4;
             altered[at].bytes[last..].copy_from_slice(&f32::NAN.to_le_bytes());
             let expected = Error::NonFiniteTensor { tensor: whole[at].name.clone(), index: last / 4 };
-            assert_eq!(load_synthetic(&config, &altered, true).map(|_| "accepted"), Err(expected), "{model}");
+            assert_eq!(
+                load_synthetic(&config, &altered, ModelParts::WithHead).map(|_| "accepted"),
+                Err(expected),
+                "{model}"
+            );
         }
     }
 }
@@ -144,19 +148,19 @@ fn sizes_of_another_model_are_refused() {
     for (model, field, value) in changes {
         let mut config = config(model);
         config[field] = value.into();
-        let found = load_synthetic(&config, &tensors(model), true).map(|_| "accepted");
+        let found = load_synthetic(&config, &tensors(model), ModelParts::WithHead).map(|_| "accepted");
         assert!(matches!(found, Err(Error::TensorShape { .. })), "{model} {field}: {found:?}");
     }
     for (model, field) in [("tiny-gpt2", "n_layer"), ("tiny-llama", "num_hidden_layers")] {
         let mut config = config(model);
         config[field] = 5.into();
-        let found = load_synthetic(&config, &tensors(model), true).map(|_| "accepted");
+        let found = load_synthetic(&config, &tensors(model), ModelParts::WithHead).map(|_| "accepted");
         assert!(matches!(&found, Err(Error::MissingTensor { tensor }) if tensor.contains(".4.")), "{model}: {found:?}");
     }
     // A model with more blocks than its configuration differs too, but undetectably: fewer blocks are loaded.
     let mut gated = config("tiny-llama");
     gated["attention_bias"] = true.into();
-    let found = load_synthetic(&gated, &tensors("tiny-llama"), true).map(|_| "accepted");
+    let found = load_synthetic(&gated, &tensors("tiny-llama"), ModelParts::WithHead).map(|_| "accepted");
     assert!(matches!(&found, Err(Error::MissingTensor { tensor }) if tensor.ends_with("q_proj.bias")), "{found:?}");
 }
 
@@ -192,7 +196,8 @@ fn prefixes_and_old_names_make_no_difference() {
         };
         let renamed: Vec<TestTensor> = whole.iter().map(renamed).collect();
         assert!(renamed.iter().zip(&whole).any(|(new, old)| new.name != old.name));
-        let [new, old] = [renamed, whole].map(|tensors| values(&load_synthetic(&config, &tensors, true).expect(model)));
+        let [new, old] = [renamed, whole]
+            .map(|tensors| values(&load_synthetic(&config, &tensors, ModelParts::WithHead).expect(model)));
         assert!(!new.is_empty() && new == old, "{model}");
     }
 }
@@ -208,14 +213,14 @@ fn each_storage_format_gives_the_same_model_up_to_its_rounding() {
             };
             whole.iter().map(encode).collect()
         };
-        let exact = values(&load_synthetic(&config, &whole, true).expect(model));
+        let exact = values(&load_synthetic(&config, &whole, ModelParts::WithHead).expect(model));
         // Half the spacing of each format, relative, and that of its smallest numbers. BERT's position table is a sum.
         let summands = if model == "tiny-bert" { 0.2 } else { 0.0 };
         for (dtype, encode, relative) in [
             ("F16", (|v| f16::from_f32(v).to_le_bytes()) as fn(f32) -> [u8; 2], 2f32.powi(-11)),
             ("BF16", |v| bf16::from_f32(v).to_le_bytes(), 2f32.powi(-8)),
         ] {
-            let rounded = values(&load_synthetic(&config, &stored(dtype, encode), true).expect(model));
+            let rounded = values(&load_synthetic(&config, &stored(dtype, encode), ModelParts::WithHead).expect(model));
             assert_eq!(rounded.len(), exact.len());
             let wrong = exact.iter().zip(&rounded).position(|(exact, rounded)| {
                 !((exact - rounded).abs() <= relative * (exact.abs() + summands) + 2f32.powi(-25))
@@ -230,8 +235,8 @@ fn each_storage_format_gives_the_same_model_up_to_its_rounding() {
 fn a_head_is_there_only_where_it_is_needed() {
     for model in MODELS {
         let (config, whole) = (config(model), tensors(model));
-        assert!(load_synthetic(&config, &whole, false).expect(model).head.is_none());
-        let with_head = load_synthetic(&config, &whole, true).expect(model);
+        assert!(load_synthetic(&config, &whole, ModelParts::Body).expect(model).head.is_none());
+        let with_head = load_synthetic(&config, &whole, ModelParts::WithHead).expect(model);
         match with_head.head {
             None => assert_eq!(model, "tiny-bert"),
             Some(head) => {

@@ -13,7 +13,7 @@ use straightedge::backend::{Backend, GramRows, GramShape};
 use straightedge::corpus::{Folds, TokenWindows, Tokenizer};
 use straightedge::forward::Forward;
 use straightedge::job::{GramMode, Protocol};
-use straightedge::model::{ModelConfig, load};
+use straightedge::model::{ModelConfig, ModelParts, load};
 use straightedge::report::BlockReport;
 use straightedge::solve::score_block;
 use straightedge::stats::moments::Scale;
@@ -39,7 +39,7 @@ async fn rows_and_scores<B: Backend>(
     let protocol = Protocol { rows, ..Protocol::default() };
     let config = ModelConfig::from_json(&String::from_utf8_lossy(&read(&folder.join("config.json")))).expect("config");
     let weights = Weights::open(Rc::new(FolderFiles::new(folder))).await.expect("weights");
-    let model = load(backend, &config, &weights, false, &|_, _| {}).await.expect("a model");
+    let model = load(backend, &config, &weights, ModelParts::Body, &|_, _| {}).await.expect("a model");
     let tokenizer = Tokenizer::from_json(&read(&folder.join("tokenizer.json"))).expect("a tokenizer");
     let ids = tokenizer.encode("text", &read(text)).await.expect("ids");
     let windows = TokenWindows::new("text", ids, &protocol).expect("windows");

@@ -29,7 +29,7 @@ fn rows(mut row: impl FnMut(&mut Random) -> (Vec<f64>, Vec<f64>)) -> (Vec<f32>, 
 fn score_rows(x: &[f32], d_in: usize, y: &[f32], d_out: usize) -> BlockScore {
     assert_eq!((x.len(), y.len()), (ROWS * d_in, ROWS * d_out));
     let (scale_x, scale_y) = (Scale::from_rows(x, d_in), Scale::from_rows(y, d_out));
-    let mut folds: Vec<Moments> = (1..=FOLDS).map(|fold| Moments::empty(&scale_x, &scale_y, fold == FOLDS)).collect();
+    let mut folds: Vec<Moments> = (0..FOLDS).map(|fold| Moments::of_fold(&scale_x, &scale_y, fold, FOLDS)).collect();
     for (row, (x, y)) in x.chunks(d_in).zip(y.chunks(d_out)).enumerate() {
         folds[row * FOLDS / ROWS].add_row(x, y);
     }

@@ -13,7 +13,7 @@ use half::{bf16, f16};
 use straightedge::backend::Backend;
 use straightedge::backend::gpu::{GpuBackend, Memory};
 use straightedge::forward::Forward;
-use straightedge::model::{ModelConfig, load};
+use straightedge::model::{ModelConfig, ModelParts, load};
 
 const MODELS: [&str; 4] = ["tiny-gpt2", "tiny-gpt_neox", "tiny-llama", "tiny-bert"];
 
@@ -41,7 +41,7 @@ fn measured(gpu: &GpuBackend, model: &str, tensors: &[TestTensor]) -> (Vec<f32>,
     let config = ModelConfig::from_json(&json).expect(model);
     let weights = open(single(safetensors(tensors))).expect(model);
     let before = Memory::now().allocated;
-    let loaded = block_on(load(gpu, &config, &weights, false, &|_, _| {})).expect(model);
+    let loaded = block_on(load(gpu, &config, &weights, ModelParts::Body, &|_, _| {})).expect(model);
     let bytes = Memory::now().allocated - before;
     let forward = Forward::new(gpu, &loaded, 16).expect(model);
     let ids: Vec<u32> = (0..64u32).map(|i| (i * 31) % config.vocab_size as u32).collect();

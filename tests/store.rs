@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use futures::executor::block_on;
 use straightedge::backend::cpu::CpuBackend;
-use straightedge::model::{ModelConfig, checkpoint, load};
+use straightedge::model::{ModelConfig, ModelParts, checkpoint, load};
 use straightedge::weights::{Files, FolderFiles, Weights, read_whole};
 
 /// Fixtures with the prefix that some checkpoints omit.
@@ -22,7 +22,7 @@ fn a_loaded_model_is_stored_as_the_checkpoint_it_came_from() {
             let json = read_whole(&*files, "config.json", "").await.expect("config.json");
             let config = ModelConfig::from_json(&String::from_utf8_lossy(&json)).expect("a configuration");
             let weights = Weights::open(files.clone()).await.expect("weights");
-            let model = load(&backend, &config, &weights, true, &|_, _| ()).await.expect("a model");
+            let model = load(&backend, &config, &weights, ModelParts::WithHead, &|_, _| ()).await.expect("a model");
             let stored = checkpoint(&backend, &model).await.expect("a checkpoint");
             let mut unseen: Vec<String> = weights.names().map(Into::into).collect();
             for (key, tensor) in &stored {

@@ -17,7 +17,7 @@ use straightedge::error::Error;
 use straightedge::event::{Event, MapDump, Recorder};
 use straightedge::forward::Forward;
 use straightedge::job::{BackendChoice, Job, Measure, Protocol};
-use straightedge::model::{ModelConfig, load};
+use straightedge::model::{ModelConfig, ModelParts, load};
 use straightedge::platform::random::Random;
 use straightedge::replacement::device_map::DeviceMap;
 use straightedge::replacement::swap::{Replacement, Replacements};
@@ -82,7 +82,7 @@ async fn with_evaluation<B: Backend>(
     let read = |path: &Path| std::fs::read(path).expect("a file");
     let config = ModelConfig::from_json(&String::from_utf8_lossy(&read(&folder.join("config.json")))).expect("config");
     let weights = Weights::open(Rc::new(FolderFiles::new(folder))).await.expect("weights");
-    let model = load(backend, &config, &weights, true, &|_, _| {}).await.expect("a model");
+    let model = load(backend, &config, &weights, ModelParts::WithHead, &|_, _| {}).await.expect("a model");
     let tokenizer = Tokenizer::from_json(&read(&folder.join("tokenizer.json"))).expect("a tokenizer");
     let ids = tokenizer.encode("text", &read(text)).await.expect("ids");
     let windows = TokenWindows::new("text", ids, protocol).expect("windows");
@@ -243,7 +243,7 @@ fn a_low_rank_map_is_the_same_in_two_factors() {
         let (x, y) = rows(n, d_in, d_out);
         let (scale_x, scale_y) = (Scale::from_rows(&x, d_in), Scale::from_rows(&y, d_out));
         let mut moments: Vec<Moments> =
-            (0..folds).map(|fold| Moments::empty(&scale_x, &scale_y, fold + 1 == folds)).collect();
+            (0..folds).map(|fold| Moments::of_fold(&scale_x, &scale_y, fold, folds)).collect();
         for (row, (x, y)) in x.chunks(d_in).zip(y.chunks(d_out)).enumerate() {
             moments[row * folds / n].add_row(x, y);
         }

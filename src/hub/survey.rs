@@ -8,7 +8,7 @@ use super::preflight::{Capacity, Preflight};
 use crate::corpus::tokenizer_files;
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::model::{self, ModelConfig};
+use crate::model::{self, ModelConfig, ModelParts};
 use crate::visible::visible;
 use crate::weights::{Weights, read_whole};
 
@@ -35,7 +35,7 @@ impl HubFiles {
     }
 
     async fn survey(&self, found: &mut Preflight, job: &Job, capacity: &Capacity) -> Result<()> {
-        let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
+        let needs_perplexity = job.measures.iter().any(|measure| measure.needs_perplexity());
         let seq_len = job.protocol.seq_len;
         let json = read_whole(self, "config.json", "choose a model in Hugging Face layout").await?;
         let config = ModelConfig::from_json(&String::from_utf8_lossy(&json))?;
@@ -50,8 +50,9 @@ impl HubFiles {
         }
         let weights = Weights::open(Rc::new(self.clone())).await.map_err(|error| self.without_weights(error))?;
         found.dtype = weights.dtype().map(Into::into);
-        let model = model::stored(&config, &weights, need_head && config.causal)?;
-        let widest = if need_head { config.vocab_size } else { config.intermediate_size };
+        let parts = if needs_perplexity && config.causal { ModelParts::WithHead } else { ModelParts::Body };
+        let model = model::stored(&config, &weights, parts)?;
+        let widest = if needs_perplexity { config.vocab_size } else { config.intermediate_size };
         let on_gpu = capacity.buffer.is_some();
         let activations = (ACTIVATIONS * 4).saturating_mul(seq_len as u64).saturating_mul(widest as u64);
         found.device_bytes = model.device_bytes(&weights, on_gpu).saturating_add(activations);

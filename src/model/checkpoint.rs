@@ -6,7 +6,7 @@ use super::families::stored;
 use super::load::load_part;
 use super::stored::{CheckpointTensor, names};
 use super::token_rows::TokenRows;
-use super::{Block, Embedding, Head, Model, ModelConfig, ModelPart};
+use super::{Block, Embedding, Head, Model, ModelConfig, ModelPart, ModelParts};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::weights::Weights;
@@ -18,12 +18,12 @@ pub struct Checkpoint<'a> {
 }
 
 impl<'a> Checkpoint<'a> {
-    /// Looks up every tensor that `config` implies; the output head only if `need_head`.
+    /// Looks up every tensor that `config` implies; the output head only if it is among `parts`.
     ///
     /// # Errors
     /// If a tensor is missing, has another shape than `config` implies, or is stored in an unsupported format.
-    pub fn new(config: &ModelConfig, weights: &'a Weights, need_head: bool) -> Result<Self> {
-        Ok(Self { weights, model: stored(config, weights, need_head)? })
+    pub fn new(config: &ModelConfig, weights: &'a Weights, parts: ModelParts) -> Result<Self> {
+        Ok(Self { weights, model: stored(config, weights, parts)? })
     }
 
     /// Configuration of the model.

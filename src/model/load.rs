@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::families::stored;
 use super::stored::CheckpointTensor;
-use super::{Model, ModelConfig, ModelPart};
+use super::{Model, ModelConfig, ModelPart, ModelParts};
 use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::platform::yielding::yield_now;
@@ -15,13 +15,13 @@ use crate::weights::{ByteProgress, Weights};
 ///
 /// # Errors
 /// Those of [`stored`] and of the source of the files.
-pub async fn fetch(config: &ModelConfig, weights: &Weights, need_head: bool) -> Result<()> {
-    weights.prepare(&stored(config, weights, need_head)?.names()).await
+pub async fn fetch(config: &ModelConfig, weights: &Weights, parts: ModelParts) -> Result<()> {
+    weights.prepare(&stored(config, weights, parts)?.names()).await
 }
 
 /// Loads the model that `config` describes, holding at most one decoded tensor and its rearranged copy at a time.
 ///
-/// The output head is loaded only if `need_head`; `on_bytes` is called with the bytes done and the total.
+/// The output head is loaded only if it is among `parts`; `on_bytes` is called with the bytes done and the total.
 ///
 /// # Errors
 /// Those of [`fetch`], and a tensor that holds NaN or infinity.
@@ -29,11 +29,11 @@ pub async fn load<B: Backend>(
     backend: &B,
     config: &ModelConfig,
     weights: &Weights,
-    need_head: bool,
+    parts: ModelParts,
     on_bytes: ByteProgress<'_>,
 ) -> Result<Model<B::Tensor>> {
-    fetch(config, weights, need_head).await?;
-    let model = stored(config, weights, need_head)?;
+    fetch(config, weights, parts).await?;
+    let model = stored(config, weights, parts)?;
     let (total, done) = (model.stored_bytes(weights), Cell::new(0));
     let add = |bytes| {
         done.set(done.get() + bytes);

@@ -26,7 +26,7 @@ pub use checkpoint::Checkpoint;
 pub use config::{AttentionBias, AttentionPattern, LocalAttention, ModelConfig, Residual};
 pub use families::{checkpoint, stored};
 pub use load::{fetch, load};
-pub use parts::{Attention, Block, Embedding, Ffn, Head, Linear, Model, ModelPart, Norm};
+pub use parts::{Attention, Block, Embedding, Ffn, Head, Linear, Model, ModelPart, ModelParts, Norm};
 pub use reinit::Draw;
 pub use rope::{Rope, RopeScaling};
 pub use stored::CheckpointTensor;

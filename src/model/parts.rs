@@ -28,6 +28,15 @@ impl<T> Model<T> {
     }
 }
 
+/// Which tensors of a checkpoint are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelParts {
+    /// All but the output head.
+    Body,
+    /// The output head too, which perplexity needs.
+    WithHead,
+}
+
 /// The embedding layers that produce the first residual stream.
 #[derive(Clone, Debug)]
 pub struct Embedding<T> {

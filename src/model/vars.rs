@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::config::AttentionPattern;
 use super::stored::{Arrangement, CheckpointTensor};
-use super::{Block, Linear, ModelConfig, Norm};
+use super::{Block, Linear, ModelConfig, ModelParts, Norm};
 use crate::error::Result;
 use crate::weights::Weights;
 
@@ -143,12 +143,14 @@ impl<'a> Vars<'a> {
         name: &str,
         embedding: &CheckpointTensor,
         config: &ModelConfig,
-        need_head: bool,
+        parts: ModelParts,
     ) -> Result<Option<Linear<CheckpointTensor>>> {
-        match (need_head, config.tie_word_embeddings) {
-            (false, _) => Ok(None),
-            (true, true) => Ok(Some(Linear { weight: embedding.clone(), bias: None })),
-            (true, false) => self.at(name).linear(config.vocab_size, config.embedding_size, config.head_bias).map(Some),
+        match (parts, config.tie_word_embeddings) {
+            (ModelParts::Body, _) => Ok(None),
+            (ModelParts::WithHead, true) => Ok(Some(Linear { weight: embedding.clone(), bias: None })),
+            (ModelParts::WithHead, false) => {
+                self.at(name).linear(config.vocab_size, config.embedding_size, config.head_bias).map(Some)
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::backend::Activation;
 use crate::error::{Error, Result};
 use crate::event::MapDump;
-use crate::model::{self, Architecture, CheckpointTensor, Ffn, Linear, ModelConfig};
+use crate::model::{self, Architecture, CheckpointTensor, Ffn, Linear, ModelConfig, ModelParts};
 use crate::weights::{NewTensor, Weights};
 
 /// The gate's bias. Here every activation is exactly a power of two in f32, by saturation where it saturates, so that
@@ -70,7 +70,7 @@ pub fn check(config: &ModelConfig) -> Result<()> {
 /// Those of [`check`], and a map of another width or with values outside the range of f32.
 pub fn export(config_json: &str, config: &ModelConfig, weights: &Weights, maps: &[MapDump]) -> Result<ExportedTensors> {
     check(config)?;
-    let model = model::stored(config, weights, false)?;
+    let model = model::stored(config, weights, ModelParts::Body)?;
     let mut tensors = BTreeMap::new();
     if config.gated_ffn {
         for block in &model.blocks {

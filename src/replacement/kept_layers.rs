@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
-use crate::model::{self, LocalAttention, ModelConfig};
+use crate::model::{self, LocalAttention, ModelConfig, ModelParts};
 use crate::weights::Weights;
 
 /// Fields of config.json that count the layers.
@@ -38,7 +38,7 @@ impl KeptLayers {
             let hint = "leave at least one of them".into();
             return Err(Error::InvalidSetting { field: "--remove-layers".into(), value: "all layers".into(), hint });
         }
-        let model = model::stored(config, weights, false)?;
+        let model = model::stored(config, weights, ModelParts::Body)?;
         let first = model.blocks.first().map(|block| block.ffn.up.weight.name()).unwrap_or_default();
         let prefix = match first.find(".0.") {
             Some(at) => first[..=at].to_owned(),
@@ -101,7 +101,7 @@ impl KeptLayers {
     }
 }
 
-/// A configuration in which local attention of no layer is none.
+/// Drops the settings of local attention if no layer has it.
 fn without_local_attention(config: ModelConfig) -> ModelConfig {
     let local = config.local.clone().filter(|local| local.layers.contains(&true));
     ModelConfig { local, ..config }

@@ -181,7 +181,7 @@ impl PreparedContinuation {
                 prepared.maps(backend, &weights, &self.blocks, kept.as_deref(), out).await?
             }
         };
-        let model = load(backend, &self.config, &weights, true, out).await?;
+        let model = load(backend, &self.config, &weights, out).await?;
         let mut swaps = Replacements::new();
         for (block, map) in &maps {
             swaps.insert(*block, Replacement::affine(backend, map)?);

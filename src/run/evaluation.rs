@@ -106,9 +106,9 @@ impl<'a, B: Backend> Evaluation<'a, B> {
     async fn loss_of(&self, last: impl Fn(&WindowBatch<B::Tensor>) -> Result<B::Tensor>) -> Result<Loss> {
         let mut loss = Loss::default();
         for batch in &self.batches {
-            let sizes = (self.forward.vocab_size(), self.seq_len);
-            let logits = |rows: &B::Tensor| self.forward.logits(rows);
-            loss.add(self.backend, &last(batch)?, &batch.targets, sizes, &logits).await?;
+            let (vocab_size, seq_len) = (self.forward.vocab_size(), self.seq_len);
+            let logits = WindowLogits { vocab_size, seq_len, of_rows: &|rows| self.forward.logits(rows) };
+            loss.add(self.backend, &last(batch)?, &batch.targets, &logits).await?;
         }
         Ok(loss)
     }
@@ -134,6 +134,16 @@ pub fn next_tokens(ids: &[u32]) -> Vec<u32> {
     ids.iter().skip(1).chain([&0]).copied().collect()
 }
 
+/// The logits of rows of windows.
+pub struct WindowLogits<'a, T> {
+    /// Logits of a row.
+    pub vocab_size: usize,
+    /// Rows of a window.
+    pub seq_len: usize,
+    /// Computes them from rows of the last residual stream.
+    pub of_rows: &'a dyn Fn(&T) -> Result<T>,
+}
+
 /// Negative log-likelihood of tokens 1 … T−1 of every window so far.
 #[derive(Clone, Debug, Default)]
 pub struct Loss {
@@ -145,22 +155,21 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Adds whole windows of `seq_len` tokens. `hidden` is their last residual stream, `logits` computes the logits of
-    /// its rows.
+    /// Adds whole windows. `hidden` is their last residual stream.
     pub async fn add<B: Backend>(
         &mut self,
         backend: &B,
         hidden: &B::Tensor,
         targets: &[u32],
-        (vocab_size, seq_len): (usize, usize),
-        logits: &dyn Fn(&B::Tensor) -> Result<B::Tensor>,
+        logits: &WindowLogits<'_, B::Tensor>,
     ) -> Result<()> {
+        let WindowLogits { vocab_size, seq_len, of_rows } = *logits;
         // Whole windows whose logits fit.
         let rows_at_once = (MAX_LOGITS / vocab_size / seq_len).max(1) * seq_len;
         for first in (0..targets.len()).step_by(rows_at_once) {
             let rows = first..targets.len().min(first + rows_at_once);
             let ids: Vec<u32> = rows.clone().map(|row| row as u32).collect();
-            let nll = backend.next_token_nll(&logits(&backend.gather(hidden, &ids)?)?, &targets[rows])?;
+            let nll = backend.next_token_nll(&of_rows(&backend.gather(hidden, &ids)?)?, &targets[rows])?;
             for window in backend.read(&nll).await?.chunks_exact(seq_len) {
                 let of_window = window[..seq_len - 1].iter().map(|&nll| f64::from(nll)).sum::<f64>();
                 self.sum += of_window;

@@ -53,6 +53,16 @@ pub(super) struct HealingContext<'a> {
     meter: StageMeter,
 }
 
+/// One training of one block.
+struct HealingTask<'a> {
+    block: usize,
+    /// Name in the report.
+    name: &'a str,
+    text: &'a HealingText,
+    /// Windows of every step.
+    schedule: &'a [Vec<usize>],
+}
+
 impl Prepared {
     /// Fills in `heal` of every block, and heals the first half of orders together.
     pub(super) async fn heal<B: Backend>(&self, pass: &Pass<'_, B>, swept: Swept) -> Result<()> {
@@ -68,7 +78,7 @@ impl Prepared {
         let meter = pass.out.stage(Stage::Heal, (trainings * steps) as u64);
         let backend = CpuBackend::new();
         let weights = Weights::open(self.files.clone()).await?;
-        let model = &model::load(&backend, &self.config, &weights, true, &|_, _| ()).await?;
+        let model = &model::load(&backend, &self.config, &weights, model::ModelParts::WithHead, &|_, _| ()).await?;
         let forward = Forward::new(&backend, model, self.windows.seq_len())?;
         let heldout = self.folds.windows(self.folds.len() - 1);
         let (windows, which) =
@@ -113,14 +123,16 @@ impl HealingContext<'_> {
                 "linear_adam" => (Healing::linear_adam(backend, model, block, &map)?, &in_order),
                 _ => (Healing::original(backend, model, block)?, &shuffled),
             };
-            let report = self.heal(pass, (block, name), healing, &text, schedule).await?;
+            let task = HealingTask { block, name, text: &text, schedule };
+            let report = self.heal(pass, &task, healing).await?;
             swept.report.heal.insert(name.into(), report);
             pass.out.emit(Event::Block(Box::new(swept.report.clone()))).await;
         }
         for (name, probe) in &swept.probes {
             let part = [(block, Rc::new(probe.upload(backend)?))].into();
             let healing = Healing::together(backend, model, &part, Objective::Tokens)?;
-            let report = self.heal(pass, (block, name), healing, &text, &shuffled).await?;
+            let task = HealingTask { block, name, text: &text, schedule: &shuffled };
+            let report = self.heal(pass, &task, healing).await?;
             swept.report.heal.insert(name.clone(), report);
             pass.out.emit(Event::Block(Box::new(swept.report.clone()))).await;
         }
@@ -131,11 +143,10 @@ impl HealingContext<'_> {
     async fn heal<B: Backend>(
         &self,
         pass: &Pass<'_, B>,
-        (block, name): (usize, &str),
+        task: &HealingTask<'_>,
         mut healing: Healing,
-        text: &HealingText,
-        schedule: &[Vec<usize>],
     ) -> Result<HealReport> {
+        let HealingTask { block, name, text, schedule } = *task;
         let delta_ppl_before = self.base.change(Some(&self.loss(&healing).await?))?;
         let stops = stops(schedule.len().saturating_sub(1));
         for (step, windows) in schedule.iter().enumerate() {

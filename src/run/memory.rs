@@ -72,7 +72,7 @@ fn fits(what: &str, sums: Sums, threads: usize, limit: Option<u64>) -> Result<()
 /// # Errors
 /// [`Error::ModelMemory`], and those of a model whose tensors are missing or of another shape.
 pub(super) fn check_model(config: &ModelConfig, weights: &Weights) -> Result<()> {
-    match exceeded(model::stored(config, weights, true)?.f32_bytes(), free_bytes()) {
+    match exceeded(model::stored(config, weights, model::ModelParts::WithHead)?.f32_bytes(), free_bytes()) {
         Some((needed, limit)) => Err(Error::ModelMemory { needed, limit }),
         None => Ok(()),
     }

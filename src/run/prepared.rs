@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::event::Stage;
 use crate::forward::Layers;
 use crate::job::{BackendChoice, Job, Measure};
-use crate::model::{self, Checkpoint, Model, ModelConfig};
+use crate::model::{self, Checkpoint, Model, ModelConfig, ModelParts};
 use crate::platform::digest::sha256;
 use crate::platform::parallel;
 use crate::report::{CorpusInfo, Header, OtherInput, Seconds, Warning, WarningKind};
@@ -126,7 +126,8 @@ impl Prepared {
     pub(super) async fn sweep<B: Backend>(&self, pass: &Pass<'_, B>, weights: &Weights) -> Result<Swept> {
         let (backend, seq_len) = (pass.backend, self.job.protocol.seq_len);
         let blocks = self.job.chosen_blocks(self.config.num_hidden_layers)?;
-        let checkpoint = Checkpoint::new(&self.config, weights, pass.has_perplexity)?;
+        let parts = if pass.has_perplexity { ModelParts::WithHead } else { ModelParts::Body };
+        let checkpoint = Checkpoint::new(&self.config, weights, parts)?;
         if checkpoint.has_more_blocks() {
             let blocks = self.config.num_hidden_layers;
             pass.out.warn(Warning::new(&WarningKind::UnreadBlocks { blocks }));
@@ -150,7 +151,7 @@ impl Prepared {
         let feed = match self.feed.as_ref().zip(feed_weights.as_ref()) {
             Some((feed, weights)) => Some((
                 &*feed.name,
-                Checkpoint::new(&feed.config, weights, false)?,
+                Checkpoint::new(&feed.config, weights, ModelParts::Body)?,
                 Layers::new(backend, &feed.config, seq_len)?,
                 Reading::of_folds(&feed.windows, &feed.folds, cut),
             )),
@@ -212,17 +213,16 @@ impl Prepared {
     }
 }
 
-/// The whole model on the device.
+/// The whole model on the device, with its output head.
 pub(super) async fn load<B: Backend>(
     backend: &B,
     config: &ModelConfig,
     weights: &Weights,
-    need_head: bool,
     out: &Emitter,
 ) -> Result<Model<B::Tensor>> {
-    model::fetch(config, weights, need_head).await?;
+    model::fetch(config, weights, ModelParts::WithHead).await?;
     let load = out.stage(Stage::Load, weights.total_bytes());
-    model::load(backend, config, weights, need_head, &|done, total| load.report(done, total)).await
+    model::load(backend, config, weights, ModelParts::WithHead, &|done, total| load.report(done, total)).await
 }
 
 /// Warns that the text for perplexity is longer than the requested rows.

@@ -128,7 +128,7 @@ mod tests {
         }
         let (scale_x, scale_y) = (Scale::from_rows(&x, d), Scale::from_rows(&y, D_OUT));
         let of_fold = |fold: usize| {
-            let mut moments = Moments::empty(&scale_x, &scale_y, fold + 1 == FOLDS);
+            let mut moments = Moments::of_fold(&scale_x, &scale_y, fold, FOLDS);
             moments.add_rows(&x[fold * ROWS * d..][..ROWS * d], &y[fold * ROWS * D_OUT..][..ROWS * D_OUT]);
             moments
         };

@@ -200,18 +200,18 @@ mod tests {
     fn parts_that_only_hear_of_each_other_make_up_the_score() {
         let mut random = Random::new(4);
         let d = 6;
-        let mut fold = |last| {
+        let fold = |index| {
             let x: Vec<f32> = (0..80 * d).map(|_| random.normal() as f32).collect();
             // The last input depends on the first, so a direction is cut; one output is constant, so its R² is unknown.
             let x: Vec<f32> =
                 (0..x.len()).map(|at| if at % d == d - 1 { 2.0 * x[at + 1 - d] } else { x[at] }).collect();
             let y: Vec<f32> = x.iter().enumerate().map(|(at, x)| if at % d == 2 { 1.0 } else { x * x + x }).collect();
             let scale = Scale { shift: vec![0.0; d], exponent: vec![3; d] };
-            let mut moments = Moments::empty(&scale, &scale, last);
+            let mut moments = Moments::of_fold(&scale, &scale, index, 4);
             moments.add_rows(&x, &y);
             moments
         };
-        let folds: Vec<Moments> = (0..4).map(|index| fold(index == 3)).collect();
+        let folds: Vec<Moments> = (0..4).map(fold).collect();
         let received: Option<Vec<Moments>> = folds.iter().map(|fold| Moments::from_wire(&fold.to_wire())).collect();
         let received = received.expect("moments");
         let fit = HeadlineFit::new(2, &folds).expect("a fit");

@@ -153,16 +153,6 @@ pub struct Moments {
 impl Moments {
     /// Moments without rows of a fold to train on, with the shifts of `x` and `y`.
     pub fn training(x: &Scale, y: &Scale) -> Self {
-        Self::empty(x, y, false)
-    }
-
-    /// The same for the held-out fold, with the full yyᵀ.
-    pub fn heldout(x: &Scale, y: &Scale) -> Self {
-        Self::empty(x, y, true)
-    }
-
-    /// Either, with the full yyᵀ if `heldout`.
-    pub fn empty(x: &Scale, y: &Scale, heldout: bool) -> Self {
         let (d_in, d_out) = (x.cols(), y.cols());
         Self {
             n: 0,
@@ -173,9 +163,19 @@ impl Moments {
             xx: zeros(d_in * d_in),
             xy: zeros(d_in * d_out),
             yy_diagonal: vec![0.0; d_out],
-            yy: heldout.then(|| zeros(d_out * d_out)),
+            yy: None,
             max_abs_x: vec![0.0; d_in],
         }
+    }
+
+    /// The same for the held-out fold, with the full yyᵀ.
+    pub fn heldout(x: &Scale, y: &Scale) -> Self {
+        Self { yy: Some(zeros(y.cols() * y.cols())), ..Self::training(x, y) }
+    }
+
+    /// The same for a fold of `folds` by its index; the last one is held out.
+    pub fn of_fold(x: &Scale, y: &Scale, fold: usize, folds: usize) -> Self {
+        if fold + 1 == folds { Self::heldout(x, y) } else { Self::training(x, y) }
     }
 
     /// Width of x.

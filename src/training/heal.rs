@@ -181,18 +181,18 @@ impl Healing {
 
     /// Mean loss of the given windows.
     pub async fn loss(&self, text: &HealingText, windows: &[usize]) -> Result<f64> {
-        Ok(self.loss_and_gradients(self.objective, text, windows, false).await?.0)
+        self.mean_loss(self.objective, (text, windows), &mut |_| Ok(())).await
     }
 
     /// [`Objective::Streams`] over all of a text, whatever is learned.
     pub async fn stream_error(&self, text: &HealingText) -> Result<f64> {
         let all: Vec<usize> = (0..text.len()).collect();
-        Ok(self.loss_and_gradients(Objective::Streams, text, &all, false).await?.0)
+        self.mean_loss(Objective::Streams, (text, &all), &mut |_| Ok(())).await
     }
 
     /// One step of AdamW on the given windows. Returns the loss before the step.
     pub async fn step(&mut self, text: &HealingText, windows: &[usize], learning_rate: f64) -> Result<f64> {
-        let (loss, gradients) = self.loss_and_gradients(self.objective, text, windows, true).await?;
+        let (loss, gradients) = self.loss_and_gradients(text, windows).await?;
         self.optimiser.step(&gradients, learning_rate)?;
         Ok(loss)
     }
@@ -217,40 +217,48 @@ impl Healing {
 
     /// Every trained weight with its gradient at the mean loss of the given windows, for tests.
     pub async fn gradients(&self, text: &HealingText, windows: &[usize]) -> Result<Vec<(Var, Tensor)>> {
-        let (_, gradients) = self.loss_and_gradients(self.objective, text, windows, true).await?;
+        let (_, gradients) = self.loss_and_gradients(text, windows).await?;
         Ok(self.optimiser.vars().cloned().zip(gradients).collect())
     }
 
-    /// Accumulates over groups of windows whose logits fit into memory; they add up to the mean over all windows.
-    async fn loss_and_gradients(
-        &self,
-        objective: Objective,
-        text: &HealingText,
-        windows: &[usize],
-        backward: bool,
-    ) -> Result<(f64, Vec<Tensor>)> {
-        let forward = Forward::new(&self.backend, &self.model, text.seq_len)?;
-        let at_once = (MAX_LOGITS / forward.vocab_size() / text.seq_len).max(1);
-        let (mut loss, mut sums) = (0.0, None);
-        for group in windows.chunks(at_once) {
-            let share = group.len() as f64 / windows.len() as f64;
-            let of_group = self.mean_loss(objective, &forward, (text, group))?;
-            let of_group = run("loss", || of_group * share)?;
-            loss += scalar(&of_group)?;
-            if backward {
-                let gradients = self.optimiser.gradients(&of_group)?;
-                sums = Some(match sums {
-                    None => gradients,
-                    Some(sums) => add_all(sums, &gradients)?,
-                });
-            }
-            yield_now().await;
-        }
+    /// The mean loss of some windows and its gradients.
+    async fn loss_and_gradients(&self, text: &HealingText, windows: &[usize]) -> Result<(f64, Vec<Tensor>)> {
+        let mut sums: Option<Vec<Tensor>> = None;
+        let mut add = |part: &Tensor| {
+            let gradients = self.optimiser.gradients(part)?;
+            sums = Some(match sums.take() {
+                None => gradients,
+                Some(sums) => add_all(sums, &gradients)?,
+            });
+            Ok(())
+        };
+        let loss = self.mean_loss(self.objective, (text, windows), &mut add).await?;
         Ok((loss, sums.unwrap_or_default()))
     }
 
-    /// The loss of some windows.
-    fn mean_loss(
+    /// The mean loss of some windows, as the sum over groups whose logits fit into memory; `on_part` gets every summand.
+    async fn mean_loss(
+        &self,
+        objective: Objective,
+        (text, windows): (&HealingText, &[usize]),
+        on_part: &mut dyn FnMut(&Tensor) -> Result<()>,
+    ) -> Result<f64> {
+        let forward = Forward::new(&self.backend, &self.model, text.seq_len)?;
+        let at_once = (MAX_LOGITS / forward.vocab_size() / text.seq_len).max(1);
+        let mut loss = 0.0;
+        for group in windows.chunks(at_once) {
+            let share = group.len() as f64 / windows.len() as f64;
+            let of_group = self.group_loss(objective, &forward, (text, group))?;
+            let part = run("loss", || of_group * share)?;
+            loss += scalar(&part)?;
+            on_part(&part)?;
+            yield_now().await;
+        }
+        Ok(loss)
+    }
+
+    /// The mean loss of one group of windows.
+    fn group_loss(
         &self,
         objective: Objective,
         forward: &Forward<'_, CpuBackend>,

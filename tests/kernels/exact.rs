@@ -291,7 +291,9 @@ impl Case {
             }
         }
         let mut moments = sums.moments(self, heldout);
-        let mut rest = Moments::empty(&on_device(&self.x_scale), &on_device(&self.y_scale), heldout);
+        let (x_scale, y_scale) = (on_device(&self.x_scale), on_device(&self.y_scale));
+        let mut rest =
+            if heldout { Moments::heldout(&x_scale, &y_scale) } else { Moments::training(&x_scale, &y_scale) };
         outside.into_iter().for_each(|(x, y)| rest.add_row(x, y));
         moments.merge(&rest);
         moments

@@ -174,7 +174,7 @@ fn both_modes_are_near_the_raw_rows() {
         for (mode, tolerance) in [(GramMode::Exact, 2f64.powi(-22)), (GramMode::Fast, 2e-6)] {
             let found = case.measure(on, mode).await.unwrap();
             for (fold, (found, rows)) in found.iter().zip(case.rows_by_fold()).enumerate() {
-                let mut expected = Moments::empty(&case.x_scale, &case.y_scale, fold == 1);
+                let mut expected = Moments::of_fold(&case.x_scale, &case.y_scale, fold, 2);
                 rows.iter().for_each(|(x, y)| expected.add_row(x, y));
                 assert_eq!(found.n, expected.n);
                 let pairs = found.xx.iter().zip(&expected.xx).chain(found.xy.iter().zip(&expected.xy));

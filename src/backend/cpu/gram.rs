@@ -122,12 +122,11 @@ impl CpuGram {
         };
         let counted = parallel::map(&counted(rows, x.len() / d_in), fits);
         let those = |fit: bool| counted.iter().filter(move |row| row.1 == fit).map(|row| row.0);
-        let heldout = part.yy.is_some();
         for (x, y) in those(false).map(row) {
             if !x.iter().chain(y).all(|value| value.is_finite()) {
                 return false;
             }
-            part.outliers.push(x, y, || Moments::empty(scale_x, scale_y, heldout));
+            part.outliers.push(x, y, || empty(&part.yy, scale_x, scale_y));
         }
         part.add::<f32, f32>((side_x, x), (side_y, y), &those(true).collect::<Vec<_>>())
     }
@@ -136,10 +135,10 @@ impl CpuGram {
     pub(super) fn moments(mut self) -> Vec<Moments> {
         self.close();
         let Self { x, y, folds, .. } = self;
-        let last = folds.len() - 1;
+        let count = folds.len();
         let moments = |(fold, sums): (usize, Option<CpuFold>)| match sums {
             Some(sums) => sums.moments(&x, &y),
-            None => Moments::empty(&x.scale, &y.scale, fold == last),
+            None => Moments::of_fold(&x.scale, &y.scale, fold, count),
         };
         folds.into_iter().enumerate().map(moments).collect()
     }
@@ -208,8 +207,7 @@ impl CpuFold {
         if let (Some(yy), Some(more)) = (&mut self.yy, &other.yy) {
             yy.merge(more);
         }
-        let heldout = self.yy.is_some();
-        self.outliers.append(other.outliers, || Moments::empty(&x.scale, &y.scale, heldout));
+        self.outliers.append(other.outliers, || empty(&self.yy, &x.scale, &y.scale));
     }
 
     fn moments(&self, x: &ColumnUnits, y: &ColumnUnits) -> Moments {
@@ -226,11 +224,15 @@ impl CpuFold {
             max_abs_x: self.x.largest.clone(),
         };
         if self.outliers.len() > 0 {
-            let heldout = self.yy.is_some();
-            moments.merge(&self.outliers.moments(|| Moments::empty(&x.scale, &y.scale, heldout)));
+            moments.merge(&self.outliers.moments(|| empty(&self.yy, &x.scale, &y.scale)));
         }
         moments
     }
+}
+
+/// Moments without rows, with the full yyᵀ if the fold sums it.
+fn empty(yy: &Option<PanelSums>, x: &Scale, y: &Scale) -> Moments {
+    if yy.is_some() { Moments::heldout(x, y) } else { Moments::training(x, y) }
 }
 
 impl ColumnSums {

@@ -171,7 +171,10 @@ impl GpuGram {
 
     /// Second moments of every fold: sums on the device plus outlier rows.
     pub(super) async fn moments(&self, engine: &Engine) -> Result<Vec<Moments>> {
-        let empty = |fold: &GpuFold| Moments::empty(&self.x.scale, &self.y.scale, fold.yy.is_some());
+        let empty = |fold: &GpuFold| match fold.yy {
+            Some(_) => Moments::heldout(&self.x.scale, &self.y.scale),
+            None => Moments::training(&self.x.scale, &self.y.scale),
+        };
         let mut folds: Vec<Moments> = self.folds.iter().map(empty).collect();
         let units = [&self.x, &self.y].map(DeviceScale::units);
         let readings = self.folds.iter().zip(&mut folds).flat_map(|(fold, to)| fold.readings(&units, to));
@@ -307,7 +310,7 @@ impl GpuGram {
             })
             .await?;
         let Self { shape, x: side_x, y: side_y, folds, .. } = self;
-        let empty = || Moments::empty(&side_x.scale, &side_y.scale, fold + 1 == shape.folds);
+        let empty = || Moments::of_fold(&side_x.scale, &side_y.scale, fold, shape.folds);
         for (row, pair) in outliers.iter().zip(values.chunks_exact(2)) {
             for (site, values) in [("ffn_in", &pair[0]), ("ffn_out", &pair[1])] {
                 if !values.iter().all(|value| value.is_finite()) {

@@ -8,7 +8,7 @@ use crate::model::config::{AttentionPattern, ModelConfig, Spelling};
 use crate::model::fields::Fields;
 use crate::model::stored::CheckpointTensor;
 use crate::model::vars::Vars;
-use crate::model::{Block, Embedding, Ffn, Model};
+use crate::model::{Block, Embedding, Ffn, Model, ModelParts};
 
 /// Windows of its training; it takes longer ones too.
 const POSITIONS: usize = 2048;
@@ -34,14 +34,14 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
     Ok(ModelConfig { alibi: true, ..ModelConfig::common(fields, Architecture::Bloom, &spelling)? })
 }
 
-pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, parts: ModelParts) -> Result<Model<CheckpointTensor>> {
     let (width, eps) = (config.hidden_size, config.norm_eps);
     let transformer = vars.at_if_there("transformer", "word_embeddings.weight");
     let tokens = transformer.at("word_embeddings").embedding(config)?;
     let norm = transformer.at("word_embeddings_layernorm").layer_norm(width, eps)?;
     let blocks = transformer.at("h").blocks(config, block)?;
     let final_norm = transformer.at("ln_f").layer_norm(width, eps)?;
-    let head = vars.head("lm_head", &tokens, config, need_head)?;
+    let head = vars.head("lm_head", &tokens, config, parts)?;
     let embedding = Embedding { norm: Some(norm), ..Embedding::plain(tokens) };
     Ok(Model { final_norm: Some(final_norm), head, ..Model::headless(config, embedding, blocks) })
 }

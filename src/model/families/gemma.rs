@@ -9,7 +9,7 @@ use crate::model::fields::{Fields, MAX_HEADS, MAX_LAYERS, MAX_ROWS};
 use crate::model::rope::{Rope, RopeNames, rope};
 use crate::model::stored::CheckpointTensor;
 use crate::model::vars::Vars;
-use crate::model::{Block, Embedding, Model};
+use crate::model::{Block, Embedding, Model, ModelParts};
 
 const SPELLING: Spelling = Spelling {
     hidden_act: ("hidden_act", "gelu_pytorch_tanh"),
@@ -106,12 +106,12 @@ fn softcap(fields: &Fields, architecture: Architecture, (field, default): (&str,
     }
 }
 
-pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, parts: ModelParts) -> Result<Model<CheckpointTensor>> {
     let model = vars.at_if_there("model", "embed_tokens.weight");
     let tokens = model.at("embed_tokens").embedding(config)?;
     let blocks = model.at("layers").blocks(config, block)?;
     let final_norm = model.at("norm").rms_norm_plus_one(config.hidden_size, config.norm_eps)?;
-    let head = vars.head("lm_head", &tokens, config, need_head)?;
+    let head = vars.head("lm_head", &tokens, config, parts)?;
     Ok(Model { final_norm: Some(final_norm), head, ..Model::headless(config, Embedding::plain(tokens), blocks) })
 }
 

@@ -6,7 +6,7 @@ use crate::model::config::{AttentionBias, AttentionPattern, LocalAttention, Mode
 use crate::model::fields::{Fields, MAX_ROWS, unsupported};
 use crate::model::stored::CheckpointTensor;
 use crate::model::vars::Vars;
-use crate::model::{Attention, Block, Embedding, Ffn, Model};
+use crate::model::{Attention, Block, Embedding, Ffn, Model, ModelParts};
 
 const SPELLING: Spelling = Spelling {
     default_expansion: Some(4),
@@ -51,13 +51,13 @@ fn local_layers(fields: &Fields, layers: usize) -> Result<Vec<bool>> {
     kinds.iter().map(is_local).collect()
 }
 
-pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, parts: ModelParts) -> Result<Model<CheckpointTensor>> {
     let transformer = vars.at_if_there("transformer", "wte.weight");
     let tokens = transformer.at("wte").embedding(config)?;
     let positions = transformer.at("wpe").positions("weight", config)?;
     let blocks = transformer.at("h").blocks(config, block)?;
     let final_norm = transformer.at("ln_f").layer_norm(config.hidden_size, config.norm_eps)?;
-    let head = vars.head("lm_head", &tokens, config, need_head)?;
+    let head = vars.head("lm_head", &tokens, config, parts)?;
     let embedding = Embedding { positions: Some(positions), ..Embedding::plain(tokens) };
     Ok(Model { final_norm: Some(final_norm), head, ..Model::headless(config, embedding, blocks) })
 }

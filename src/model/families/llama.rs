@@ -9,7 +9,7 @@ use crate::model::rope::{RopeNames, rope, unscaled_positions};
 use crate::model::store::CheckpointWriter;
 use crate::model::stored::CheckpointTensor;
 use crate::model::vars::Vars;
-use crate::model::{Attention, Block, Embedding, Ffn, Model};
+use crate::model::{Attention, Block, Embedding, Ffn, Model, ModelParts};
 
 const SPELLING: Spelling = Spelling {
     hidden_act: ("hidden_act", "silu"),
@@ -111,12 +111,12 @@ pub(super) fn local_layers(fields: &Fields, default: Vec<bool>) -> Result<Vec<bo
     types.iter().map(is_local).collect()
 }
 
-pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, parts: ModelParts) -> Result<Model<CheckpointTensor>> {
     let model = vars.at_if_there("model", "embed_tokens.weight");
     let tokens = model.at("embed_tokens").embedding(config)?;
     let blocks = model.at("layers").blocks(config, block)?;
     let final_norm = model.at("norm").rms_norm(config.hidden_size, config.norm_eps)?;
-    let head = vars.head("lm_head", &tokens, config, need_head)?;
+    let head = vars.head("lm_head", &tokens, config, parts)?;
     Ok(Model { final_norm: Some(final_norm), head, ..Model::headless(config, Embedding::plain(tokens), blocks) })
 }
 

@@ -20,7 +20,7 @@ use super::architecture::Architecture::{
 };
 use super::config::ModelConfig;
 use super::fields::Fields;
-use super::parts::Model;
+use super::parts::{Model, ModelParts};
 use super::store::CheckpointWriter;
 use super::stored::CheckpointTensor;
 use super::vars::Vars;
@@ -57,21 +57,21 @@ impl ModelConfig {
 }
 
 /// Locates the tensors of the model that `config` describes; only headers have been read. The output head is included
-/// only if `need_head`.
+/// only if it is among `parts`.
 ///
 /// # Errors
 /// If a tensor is missing, has another shape than `config` implies, or is stored in an unsupported format.
-pub fn stored(config: &ModelConfig, weights: &Weights, need_head: bool) -> Result<Model<CheckpointTensor>> {
+pub fn stored(config: &ModelConfig, weights: &Weights, parts: ModelParts) -> Result<Model<CheckpointTensor>> {
     let vars = Vars::root(weights);
     match config.architecture {
-        Gpt2 => gpt2::model(&vars, config, need_head),
-        GptNeo => gpt_neo::model(&vars, config, need_head),
-        GptNeox => neox::model(&vars, config, need_head),
-        Opt => opt::model(&vars, config, need_head),
-        Bloom => bloom::model(&vars, config, need_head),
-        Llama | Mistral | Qwen2 | Qwen3 => llama::model(&vars, config, need_head),
-        Phi => phi::model(&vars, config, need_head),
-        Gemma | Gemma2 | Gemma3 => gemma::model(&vars, config, need_head),
+        Gpt2 => gpt2::model(&vars, config, parts),
+        GptNeo => gpt_neo::model(&vars, config, parts),
+        GptNeox => neox::model(&vars, config, parts),
+        Opt => opt::model(&vars, config, parts),
+        Bloom => bloom::model(&vars, config, parts),
+        Llama | Mistral | Qwen2 | Qwen3 => llama::model(&vars, config, parts),
+        Phi => phi::model(&vars, config, parts),
+        Gemma | Gemma2 | Gemma3 => gemma::model(&vars, config, parts),
         Bert | Roberta => bert::model(&vars, config),
         Distilbert => distilbert::model(&vars, config),
         Modernbert => modernbert::model(&vars, config),

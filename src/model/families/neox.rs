@@ -10,7 +10,7 @@ use crate::model::rope::{RopeNames, rope};
 use crate::model::store::CheckpointWriter;
 use crate::model::stored::CheckpointTensor;
 use crate::model::vars::Vars;
-use crate::model::{Attention, Block, Embedding, Ffn, Model};
+use crate::model::{Attention, Block, Embedding, Ffn, Model, ModelParts};
 
 const ROPE: RopeNames = RopeNames {
     theta: &["rotary_emb_base", "rope_theta"],
@@ -31,12 +31,12 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
     })
 }
 
-pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, parts: ModelParts) -> Result<Model<CheckpointTensor>> {
     let gpt_neox = vars.at_if_there("gpt_neox", "embed_in.weight");
     let tokens = gpt_neox.at("embed_in").embedding(config)?;
     let blocks = gpt_neox.at("layers").blocks(config, block)?;
     let final_norm = gpt_neox.at("final_layer_norm").layer_norm(config.hidden_size, config.norm_eps)?;
-    let head = vars.head("embed_out", &tokens, config, need_head)?;
+    let head = vars.head("embed_out", &tokens, config, parts)?;
     Ok(Model { final_norm: Some(final_norm), head, ..Model::headless(config, Embedding::plain(tokens), blocks) })
 }
 

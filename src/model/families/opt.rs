@@ -6,7 +6,7 @@ use crate::model::config::{AttentionPattern, ModelConfig, Residual, Spelling};
 use crate::model::fields::{Fields, MAX_WIDTH};
 use crate::model::stored::CheckpointTensor;
 use crate::model::vars::Vars;
-use crate::model::{Attention, Block, Embedding, Ffn, Model};
+use crate::model::{Attention, Block, Embedding, Ffn, Model, ModelParts};
 
 const SPELLING: Spelling = Spelling {
     intermediate_size: "ffn_dim",
@@ -33,7 +33,7 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
     })
 }
 
-pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, parts: ModelParts) -> Result<Model<CheckpointTensor>> {
     let (width, narrow) = (config.hidden_size, config.embedding_size);
     let decoder = vars.at_if_there("model", "decoder.embed_tokens.weight").at("decoder");
     let tokens = decoder.at("embed_tokens").embedding(config)?;
@@ -47,10 +47,10 @@ pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> R
         Residual::PostNorm => None,
         _ => Some(decoder.at("final_layer_norm").layer_norm(width, config.norm_eps)?),
     };
-    let head = vars.head("lm_head", &tokens, config, need_head)?;
+    let head = vars.head("lm_head", &tokens, config, parts)?;
     let projection_in = projection("project_in", width, narrow)?;
     let embedding = Embedding { tokens, projection: projection_in, positions: Some(positions), norm: None };
-    let projection = projection("project_out", narrow, width)?.filter(|_| need_head);
+    let projection = projection("project_out", narrow, width)?.filter(|_| parts == ModelParts::WithHead);
     Ok(Model { final_norm, projection, head, ..Model::headless(config, embedding, blocks) })
 }
 

@@ -51,6 +51,16 @@ impl Optimiser {
     pub const PROBE: Self = Self::Adam { rate: 1e-3, decay: 0.0, cosine: None };
 }
 
+/// How a network is trained.
+pub struct TrainingPlan {
+    /// Its first parameters.
+    pub initial: Network<Values>,
+    /// Rule of every step.
+    pub optimiser: Optimiser,
+    /// Order of the rows.
+    pub random: Random,
+}
+
 /// A network in training.
 pub struct Trainer<'a, B: Backend> {
     backend: &'a B,
@@ -67,15 +77,9 @@ pub struct Trainer<'a, B: Backend> {
 }
 
 impl<'a, B: Backend> Trainer<'a, B> {
-    /// Starts from `initial`, on the rows `ids` of `table`.
-    pub fn new(
-        backend: &'a B,
-        table: &'a TrainingRows<B::Tensor>,
-        ids: Vec<u32>,
-        initial: &Network<Values>,
-        optimiser: Optimiser,
-        random: Random,
-    ) -> Result<Self> {
+    /// A training on the rows `ids` of `table`.
+    pub fn new(backend: &'a B, table: &'a TrainingRows<B::Tensor>, ids: Vec<u32>, plan: TrainingPlan) -> Result<Self> {
+        let TrainingPlan { initial, optimiser, random } = plan;
         let network = initial.map(&mut |values: &Values| {
             let zeros = Values::zeros(values.shape.rows, values.shape.cols).upload(backend)?;
             Ok(Adam { parameter: values.upload(backend)?, first: zeros.clone(), second: zeros })

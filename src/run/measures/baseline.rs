@@ -10,7 +10,7 @@ use crate::platform::random::Random;
 use crate::replacement::probe::Values;
 use crate::replacement::probe::network::{Layer, Network};
 use crate::replacement::probe::readout;
-use crate::replacement::probe::train::{BATCH, Optimiser, Trainer, TrainingRows};
+use crate::replacement::probe::train::{BATCH, Optimiser, Trainer, TrainingPlan, TrainingRows};
 use crate::report::{CurvePoint, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
@@ -81,8 +81,9 @@ impl<B: Backend> Baseline<'_, B> {
         let TrainingSetup { training, optimiser, rows, table, heldout } = *setup;
         let (index, steps) = (block.report.block, job.training.baseline_steps);
         let random = |purpose| Random::stream(job.protocol.seed, &[purpose, index as u64]);
-        let start = start(training, rows.d_in, rows.d_out, random(START));
-        let mut trainer = Trainer::new(backend, table, rows.train(), &start, optimiser, random(BATCHES))?;
+        let initial = start(training, rows.d_in, rows.d_out, random(START));
+        let plan = TrainingPlan { initial, optimiser, random: random(BATCHES) };
+        let mut trainer = Trainer::new(backend, table, rows.train(), plan)?;
         let mut curve = Vec::new();
         for stop in stops(steps) {
             while trainer.steps() < stop {

@@ -9,7 +9,9 @@ use crate::platform::random::Random;
 use crate::replacement::device_map::DeviceMap;
 use crate::replacement::probe::network::Network;
 use crate::replacement::probe::readout::{self, Features};
-use crate::replacement::probe::train::{CHECK_STEPS, Optimiser, ROWS_AT_ONCE, Stopping, Trainer, TrainingRows};
+use crate::replacement::probe::train::{
+    CHECK_STEPS, Optimiser, ROWS_AT_ONCE, Stopping, Trainer, TrainingPlan, TrainingRows,
+};
 use crate::replacement::probe::{Kind, Probe, Values};
 use crate::replacement::swap::Replacement;
 use crate::report::{CurvePoint, ProbeReport, Warning, WarningKind, finite};
@@ -143,7 +145,7 @@ impl<B: Backend> Probes<'_, B> {
     ) -> Result<(ProbeReport, Probe<B::Tensor>, Vec<CurvePoint>)> {
         let [learn, validate] = rows.learn_and_validate();
         let (train, heldout) = (rows.train(), rows.heldout());
-        let target = target(self.pass.backend, kind, &block.map, map, rows, &train).await?;
+        let target = self.target(kind, (&block.map, map), rows).await?;
         let shape = Shape::new(rows.len(), rows.d_out);
         let lesson = ProbeRows::<B> {
             block: block.report.block,
@@ -176,6 +178,31 @@ impl<B: Backend> Probes<'_, B> {
         Ok((report, probe, trained.curve))
     }
 
+    /// (y − ŷ)/scale for a probe with a frozen map, (y − ȳ)/scale for any other. With one scale for all features the
+    /// training loss is proportional to 1 − R².
+    async fn target(
+        &self,
+        kind: Kind,
+        (affine, map): (&AffineMap, &DeviceMap<B::Tensor>),
+        rows: &Captured,
+    ) -> Result<ProbeTarget> {
+        let (d, mean, train) = (rows.d_out, &affine.mean_y, rows.train().len());
+        let centred: Vec<f32> = rows.y.iter().enumerate().map(|(i, &y)| (f64::from(y) - mean[i % d]) as f32).collect();
+        let spread = |values: &[f32]| {
+            let squares: f64 = values[..train * d].iter().map(|&value| f64::from(value).powi(2)).sum();
+            (squares / (train * d) as f64).sqrt()
+        };
+        let all = spread(&centred);
+        let (mut values, mean) = match kind.has_frozen_map() {
+            true => (residuals(self.pass.backend, map, rows).await?, vec![0.0; d]),
+            false => (centred, mean.clone()),
+        };
+        let scale = Some(spread(&values)).filter(|scale| *scale > 0.0).unwrap_or(1.0);
+        let share = spread(&values).powi(2) / all.powi(2);
+        values.iter_mut().for_each(|value| *value = (f64::from(*value) / scale) as f32);
+        Ok(ProbeTarget { values, mean, scale, worth_training: share > NOISE })
+    }
+
     /// Trains until the validation error stops improving, or the steps are used up.
     async fn train(&mut self, lesson: &ProbeRows<'_, B>) -> Result<TrainedNetwork<B::Tensor>> {
         let most = self.pass.job.training.probe_steps;
@@ -187,8 +214,8 @@ impl<B: Backend> Probes<'_, B> {
             initial.0[0].weight = Some(linear_part(lesson.affine, lesson.scale));
             initial.0[0].bias = Values::zeros(1, lesson.d_out);
         }
-        let (learn, table) = (lesson.learn.to_vec(), &lesson.table);
-        let mut trainer = Trainer::new(self.pass.backend, table, learn, &initial, Optimiser::PROBE, random(1))?;
+        let plan = TrainingPlan { initial, optimiser: Optimiser::PROBE, random: random(1) };
+        let mut trainer = Trainer::new(self.pass.backend, &lesson.table, lesson.learn.to_vec(), plan)?;
         let mut curve = Vec::new();
         let mut stopping: Option<Stopping<B::Tensor>> = None;
         let begun = self.done;
@@ -262,33 +289,6 @@ struct ProbeTarget {
     mean: Vec<f64>,
     scale: f64,
     worth_training: bool,
-}
-
-/// (y − ŷ)/scale for a probe with a frozen map, (y − ȳ)/scale for any other. With one scale for all features the
-/// training loss is proportional to 1 − R².
-async fn target<B: Backend>(
-    backend: &B,
-    kind: Kind,
-    affine: &AffineMap,
-    map: &DeviceMap<B::Tensor>,
-    rows: &Captured,
-    train: &[u32],
-) -> Result<ProbeTarget> {
-    let (d, mean) = (rows.d_out, &affine.mean_y);
-    let centred: Vec<f32> = rows.y.iter().enumerate().map(|(i, &y)| (f64::from(y) - mean[i % d]) as f32).collect();
-    let spread = |values: &[f32]| {
-        let squares: f64 = values[..train.len() * d].iter().map(|&value| f64::from(value).powi(2)).sum();
-        (squares / (train.len() * d) as f64).sqrt()
-    };
-    let all = spread(&centred);
-    let (mut values, mean) = match kind.has_frozen_map() {
-        true => (residuals(backend, map, rows).await?, vec![0.0; d]),
-        false => (centred, mean.clone()),
-    };
-    let scale = Some(spread(&values)).filter(|scale| *scale > 0.0).unwrap_or(1.0);
-    let share = spread(&values).powi(2) / all.powi(2);
-    values.iter_mut().for_each(|value| *value = (f64::from(*value) / scale) as f32);
-    Ok(ProbeTarget { values, mean, scale, worth_training: share > NOISE })
 }
 
 /// The affine map of x̃ to (y − ȳ)/scale, `(d_out, d_in)`.

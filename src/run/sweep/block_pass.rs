@@ -12,7 +12,7 @@ use std::rc::Rc;
 use futures::future::{try_join, try_join_all};
 
 use super::rows::Batch;
-use super::state::{KeepPolicy, Stream, Sweep};
+use super::state::{BatchKeep, KeepPolicy, Stream, Sweep};
 use super::store::StoredRows;
 use super::visit::{Rows, Visit};
 use crate::backend::{Backend, Shape};
@@ -109,6 +109,14 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         self.is_measured.then(new)
     }
 
+    /// What is kept of a batch.
+    fn keep(&self, batch: &Batch) -> BatchKeep {
+        match self.is_measured {
+            true => self.keeps.measured(batch, self.sweep.pass.folds.len()),
+            false => self.keeps.unmeasured(batch),
+        }
+    }
+
     /// Takes the batches `share` through the block on this thread.
     async fn run_here(&self, share: &[usize], sums: &mut Option<BlockSums<'a, B>>) -> Result<()> {
         let Sweep { pass, source, .. } = self.sweep;
@@ -121,7 +129,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
                 _ => pass.backend.batch_end(None).await?,
             }
             let BlockOutput { x, y, rest, next } = passed;
-            let wanted = self.keeps.of(batch, self.is_measured, pass.folds.len()).wanted;
+            let wanted = self.keep(batch).wanted;
             let (x, y, rest) = (wanted.x.then_some(x), wanted.y.then_some(y), wanted.rest.then_some(rest));
             self.finish_batch(at, place, BatchTensors { x, y, rest }, next).await?;
         }
@@ -179,7 +187,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
             {
                 let Some(place) = self.entering.borrow()[at].clone() else { continue };
                 let batch = &source.reading.batches[at];
-                let wanted = self.keeps.of(batch, self.is_measured, pass.folds.len()).wanted;
+                let wanted = self.keep(batch).wanted;
                 let hidden = source.store.values(&place).await?;
                 let rows = (batch.part, batch.windows.clone());
                 let answer = passing.as_ref().map(|passing| passing.rows(rows, hidden, wanted));
@@ -229,9 +237,9 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         BatchTensors { x, y, rest }: BatchTensors<B::Tensor>,
         next: B::Tensor,
     ) -> Result<()> {
-        let Sweep { pass, source, .. } = self.sweep;
+        let source = self.sweep.source;
         let (store, batch) = (source.store, &source.reading.batches[at]);
-        let keep = self.keeps.of(batch, self.is_measured, pass.folds.len());
+        let keep = self.keep(batch);
         let next = Rc::new(store.keep(next).await?);
         let rows = Rows {
             batch: batch.clone(),

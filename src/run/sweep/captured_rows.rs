@@ -38,7 +38,7 @@ pub(in crate::run) async fn of_rows<'a, B: Backend>(
         if let Some(part) = batch.part {
             sums.add((part, &batch.windows), &x, &y).await?;
         }
-        let wanted = keeps.of(&batch, true, pass.folds.len()).wanted;
+        let wanted = keeps.measured(&batch, pass.folds.len()).wanted;
         let x = store.keep_some(wanted.x.then_some(x)).await?;
         let y = store.keep_some(wanted.y.then_some(y)).await?;
         kept.push(Rows { batch, hidden: None, x, y, rest: None, next: None });

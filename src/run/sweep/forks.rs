@@ -15,7 +15,7 @@ use crate::event::{Event, Stage};
 use crate::forward::ResidualTerms;
 use crate::model::{Block, Head};
 use crate::replacement::swap::Replacement;
-use crate::run::evaluation::{BaseLoss, Loss, next_tokens};
+use crate::run::evaluation::{BaseLoss, Loss, WindowLogits, next_tokens};
 use crate::run::events::StageMeter;
 
 /// All forks of a sweep.
@@ -234,10 +234,11 @@ impl<B: Backend> Sweep<'_, B> {
         let mut loss = Loss::default();
         let batches = self.source.reading.batches.iter().filter(|batch| batch.evaluated);
         for (batch, kept) in batches.zip(hidden) {
-            let logits = |rows: &B::Tensor| self.source.layers.logits(head, rows);
-            let sizes = (self.source.checkpoint.config().vocab_size, self.pass.job.protocol.seq_len);
+            let (vocab_size, seq_len) = (self.source.checkpoint.config().vocab_size, self.pass.job.protocol.seq_len);
+            let of_rows = |rows: &B::Tensor| self.source.layers.logits(head, rows);
+            let logits = WindowLogits { vocab_size, seq_len, of_rows: &of_rows };
             let targets = next_tokens(self.source.reading.ids(batch));
-            loss.add(self.pass.backend, &self.source.store.tensor(kept)?, &targets, sizes, &logits).await?;
+            loss.add(self.pass.backend, &self.source.store.tensor(kept)?, &targets, &logits).await?;
         }
         Ok(Some(loss))
     }

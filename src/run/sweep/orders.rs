@@ -184,7 +184,7 @@ impl<B: Backend> Orders<'_, '_, B> {
             let parts = match candidates {
                 Candidates::Networks => self.maps.clone(),
                 Candidates::RemovedLayers => left.iter().map(|layer| (*layer, Rc::new(Replaced::Removed))).collect(),
-                _ => self.refitted(&chosen, &left, candidates.are_layers()).await?,
+                _ => self.refitted(&chosen, &left, candidates).await?,
             };
             let with = |block: &usize| {
                 let mut variant = chosen.clone();
@@ -268,7 +268,7 @@ impl<B: Backend> Orders<'_, '_, B> {
         &self,
         chosen: &ReplacedParts<B::Tensor>,
         wanted: &[usize],
-        are_layers: bool,
+        candidates: Candidates,
     ) -> Result<ReplacedParts<B::Tensor>> {
         let Sweep { pass, source, .. } = *self.sweep;
         let reading = source.reading.of_training();
@@ -287,7 +287,7 @@ impl<B: Backend> Orders<'_, '_, B> {
                 let Some(half) = batch.part else { continue };
                 let before = source.store.tensor(kept)?;
                 let BlockOutput { x, y, next, .. } = source.layers.pass(&block, &before)?;
-                let (x, y) = if are_layers { (&before, &next) } else { (&x, &y) };
+                let (x, y) = if candidates.are_layers() { (&before, &next) } else { (&x, &y) };
                 sums.add((half, &batch.windows), x, y).await?;
                 *kept = Rc::new(source.store.keep(next).await?);
             }
@@ -295,7 +295,8 @@ impl<B: Backend> Orders<'_, '_, B> {
             let map = parallel::on_own_thread(move || fit_map(index, &folds)).await;
             let map = map.unwrap_or_else(|| Err(Error::Solve { block: index, why: "its thread ended".into() }))?;
             let map = Replacement::affine(pass.backend, &map)?;
-            parts.insert(index, Rc::new(if are_layers { Replaced::Layer(map) } else { Replaced::Network(map) }));
+            let part = if candidates.are_layers() { Replaced::Layer(map) } else { Replaced::Network(map) };
+            parts.insert(index, Rc::new(part));
             self.meter.advance(1).await;
         }
         Ok(parts)

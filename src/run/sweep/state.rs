@@ -69,11 +69,17 @@ pub(super) struct BatchKeep {
 }
 
 impl KeepPolicy {
-    pub(super) fn of(&self, batch: &Batch, is_measured: bool, folds: usize) -> BatchKeep {
+    /// What is kept at a block that is measured.
+    pub(super) fn measured(&self, batch: &Batch, folds: usize) -> BatchKeep {
+        let at_fork = self.forks && batch.evaluated;
+        let y = batch.fold().is_some_and(|fold| self.all_rows || fold + 1 == folds);
+        BatchKeep { wanted: WantedTensors { x: y || at_fork, y, rest: at_fork }, ..self.unmeasured(batch) }
+    }
+
+    /// What is kept at a block that is not measured: the layers' streams alone.
+    pub(super) fn unmeasured(&self, batch: &Batch) -> BatchKeep {
         let (forks, layers) = (self.forks && batch.evaluated, self.layers && batch.part.is_some());
-        let y = is_measured && batch.fold().is_some_and(|fold| self.all_rows || fold + 1 == folds);
-        let at_fork = is_measured && forks;
-        let wanted = WantedTensors { x: y || at_fork, y, rest: at_fork };
+        let wanted = WantedTensors { x: false, y: false, rest: false };
         BatchKeep { hidden: forks && self.layers || layers, wanted, next: layers }
     }
 }

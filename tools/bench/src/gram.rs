@@ -39,7 +39,7 @@ pub(crate) async fn time<B: Backend>(backend: &B, shape: Shape, settings: &Setti
     let config = files.read("config.json", 0..files.size("config.json").await?.unwrap_or(0)).await?;
     let config = ModelConfig::from_json(&String::from_utf8_lossy(&config))?;
     let weights = Weights::open(files).await?;
-    let model = model::load(backend, &config, &weights, false, &|_, _| {}).await?;
+    let model = model::load(backend, &config, &weights, model::ModelParts::Body, &|_, _| {}).await?;
     let forward = Forward::new(backend, &model, settings.seq_len)?;
     let (seq_len, widest) = (settings.seq_len, config.widest());
     let mut bench = GramBench { backend, forward, seq_len, widest, ids: Vec::new() };

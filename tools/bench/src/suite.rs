@@ -21,10 +21,10 @@ pub type Tell<'a> = &'a dyn Fn(&str);
 /// Runs the benchmarks on `host` with the helper workers `workers`.
 pub async fn run(settings: &Settings, host: Host, workers: Workers, tell: Tell<'_>) -> Results {
     let mut results = Results { schema: SCHEMA, settings: settings.clone(), host, ..Results::default() };
+    let suite = Suite { settings, threads: results.host.threads, workers, tell };
     for device in &settings.devices {
         let mut found = DeviceResults::default();
-        let threads = results.host.threads;
-        if let Err(error) = on_device(*device, settings, threads, &workers, &mut found, tell).await {
+        if let Err(error) = suite.on_device(*device, &mut found).await {
             found.failure = Some(error.to_string());
         }
         results.devices.push(found);
@@ -32,52 +32,77 @@ pub async fn run(settings: &Settings, host: Host, workers: Workers, tell: Tell<'
     results
 }
 
-async fn on_device(
-    device: Device,
-    settings: &Settings,
+/// What every benchmark of a run has in common.
+struct Suite<'a> {
+    settings: &'a Settings,
     threads: usize,
-    workers: &Workers,
-    found: &mut DeviceResults,
-    tell: Tell<'_>,
-) -> Result<()> {
-    match device {
-        Device::Gpu => {
-            found.backend = "gpu".into();
-            let backend = GpuBackend::new(BackendChoice::Gpu).await?;
-            found.adapter = backend.info().adapter;
-            found.software = backend.is_software();
-            tell("gpu: peak");
-            found.peak_gflops = peak::gpu().await;
-            on_backend(&backend, settings, workers, found, tell).await?;
-            // Kernels for exact second moments compete when these are first needed.
-            let choice = backend.kernel_choice();
-            found.variants = vec![
-                format!("{}{}", choice.variant.kernel.name, margin("product")),
-                format!("rows by {:?}{}", choice.reduction, margin("rows")),
-                format!("exact products by {:?}{}", choice.exact, margin("exact second moments")),
-            ];
+    workers: Workers,
+    tell: Tell<'a>,
+}
+
+impl Suite<'_> {
+    async fn on_device(&self, device: Device, found: &mut DeviceResults) -> Result<()> {
+        let Self { settings, threads, workers, tell } = self;
+        match device {
+            Device::Gpu => {
+                found.backend = "gpu".into();
+                let backend = GpuBackend::new(BackendChoice::Gpu).await?;
+                found.adapter = backend.info().adapter;
+                found.software = backend.is_software();
+                tell("gpu: peak");
+                found.peak_gflops = peak::gpu().await;
+                self.on_backend(&backend, found).await?;
+                // Kernels for exact second moments compete when these are first needed.
+                let choice = backend.kernel_choice();
+                found.variants = vec![
+                    format!("{}{}", choice.variant.kernel.name, margin("product")),
+                    format!("rows by {:?}{}", choice.reduction, margin("rows")),
+                    format!("exact products by {:?}{}", choice.exact, margin("exact second moments")),
+                ];
+            }
+            Device::Cpu => {
+                found.backend = "cpu".into();
+                tell("cpu: peak");
+                found.peak_gflops = Some(peak::cpu(*threads));
+                self.on_backend(&CpuBackend::new(), found).await?;
+            }
         }
-        Device::Cpu => {
-            found.backend = "cpu".into();
-            tell("cpu: peak");
-            found.peak_gflops = Some(peak::cpu(threads));
-            on_backend(&CpuBackend::new(), settings, workers, found, tell).await?;
+        if settings.parts.contains(&Part::Whole) {
+            let (shape, rows) = size(settings, found.software);
+            tell(&format!("{}: complete measurement, {shape}, {rows} rows", found.backend));
+            let Settings { row_memory, seq_len, seed, .. } = **settings;
+            let plan = Plan { name: "complete measurement".into(), device, shape, rows, row_memory, seq_len, seed };
+            found.whole = Some(plan.run(workers.clone()).await?);
         }
-    }
-    if settings.parts.contains(&Part::Whole) {
-        let (shape, rows) = size(settings, found.software);
-        tell(&format!("{}: complete measurement, {shape}, {rows} rows", found.backend));
-        let Settings { row_memory, seq_len, seed, .. } = *settings;
-        let plan = Plan { name: "complete measurement".into(), device, shape, rows, row_memory, seq_len, seed };
-        found.whole = Some(plan.run(workers.clone()).await?);
-    }
-    if settings.parts.contains(&Part::Growth) {
-        for plan in growth(device, found.software, settings.seq_len, settings.seed) {
-            tell(&format!("{}: {}", found.backend, plan.name));
-            found.growth.push(plan.run(workers.clone()).await?);
+        if settings.parts.contains(&Part::Growth) {
+            for plan in growth(device, found.software, settings.seq_len, settings.seed) {
+                tell(&format!("{}: {}", found.backend, plan.name));
+                found.growth.push(plan.run(workers.clone()).await?);
+            }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// The benchmarks that need the backend itself.
+    async fn on_backend<B: Backend>(&self, backend: &B, found: &mut DeviceResults) -> Result<()> {
+        let Self { settings, workers, tell, .. } = self;
+        let (shape, _) = size(settings, found.software);
+        if settings.parts.contains(&Part::Kernels) {
+            tell(&format!("{}: operations of {shape}", found.backend));
+            found.kernels = kernels::time(backend, shape, settings, found.peak_gflops).await?;
+        }
+        if settings.parts.contains(&Part::Gram) {
+            // A quotient of two passes that depends on the width; a software adapter has time for GPT-2's shape too.
+            let shape = settings.shape.unwrap_or(Shape::GPT2);
+            tell(&format!("{}: second moments of width {}", found.backend, shape.width));
+            found.gram = Some(gram::time(backend, shape, settings).await?);
+        }
+        if settings.parts.contains(&Part::Solve) && found.backend == "cpu" {
+            tell(&format!("solve of width {}", shape.width));
+            found.solve = Some(solve::time(shape.width, workers).await?);
+        }
+        Ok(())
+    }
 }
 
 /// By how much the chosen kernel won a contest of this run, in brackets; empty if none was held.
@@ -87,32 +112,6 @@ fn margin(contest: &str) -> String {
     let mut lines = contests.lines().map(|line| line.split('\t').collect::<Vec<_>>());
     let line = lines.find(|line| line.first() == Some(&contest));
     line.and_then(|line| line.get(2).map(|percent| format!(" (by {percent} %)"))).unwrap_or_default()
-}
-
-/// The benchmarks that need the backend itself.
-async fn on_backend<B: Backend>(
-    backend: &B,
-    settings: &Settings,
-    workers: &Workers,
-    found: &mut DeviceResults,
-    tell: Tell<'_>,
-) -> Result<()> {
-    let (shape, _) = size(settings, found.software);
-    if settings.parts.contains(&Part::Kernels) {
-        tell(&format!("{}: operations of {shape}", found.backend));
-        found.kernels = kernels::time(backend, shape, settings, found.peak_gflops).await?;
-    }
-    if settings.parts.contains(&Part::Gram) {
-        // A quotient of two passes that depends on the width; a software adapter has time for GPT-2's shape too.
-        let shape = settings.shape.unwrap_or(Shape::GPT2);
-        tell(&format!("{}: second moments of width {}", found.backend, shape.width));
-        found.gram = Some(gram::time(backend, shape, settings).await?);
-    }
-    if settings.parts.contains(&Part::Solve) && found.backend == "cpu" {
-        tell(&format!("solve of width {}", shape.width));
-        found.solve = Some(solve::time(shape.width, workers).await?);
-    }
-    Ok(())
 }
 
 /// The model and its rows: small on a software adapter, unless requested otherwise.

@@ -98,7 +98,8 @@ impl Trainer {
     /// If the model cannot be read, or has another shape.
     pub fn begin_with(&mut self, files: impl Files + 'static) -> Result<()> {
         let weights = block_on(Weights::open(Rc::new(files)))?;
-        let model = block_on(model::load(&self.backend, &self.model.config, &weights, false, &|_, _| {}))?;
+        let model =
+            block_on(model::load(&self.backend, &self.model.config, &weights, model::ModelParts::Body, &|_, _| {}))?;
         let mut vars = self.optimiser.vars();
         let set = &mut |tensor: Tensor| {
             let var =

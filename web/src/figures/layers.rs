@@ -29,24 +29,23 @@ fn linearity(report: &Report) -> Option<Figure> {
         by_layer(report, t().layer_heldout, 1, "linearity_heldout", |layer| Some(layer.linearity_heldout)),
         by_layer(report, t().layer_no_residual, 2, "", |layer| Some(layer.linearity_no_residual)),
     ];
-    figure(report, all, share_axis(t().axis_linearity), t().layers_figure, t().layers_caption, rounded)
+    let axis = share_axis(t().axis_linearity);
+    figure(report, all, FigureText { axis, title: t().layers_figure, caption: t().layers_caption, cell: rounded })
 }
 
 fn update(report: &Report) -> Option<Figure> {
     let all = [by_layer(report, t().layer_update, 3, "", |layer| Some(layer.update_norm_ratio))];
     let axis = Axis { name: t().axis_update, kind: Kind::FromZero };
-    figure(report, all, axis, t().update_figure, t().update_caption, exact)
+    figure(report, all, FigureText { axis, title: t().update_figure, caption: t().update_caption, cell: exact })
 }
 
 fn anisotropy(report: &Report) -> Option<Figure> {
     let all = [by_layer(report, engine::label(Field::Anisotropy), 4, "", |layer| Some(layer.anisotropy))];
+    let axis = share_axis(engine::axis(Field::Anisotropy));
     figure(
         report,
         all,
-        share_axis(engine::axis(Field::Anisotropy)),
-        t().anisotropy_figure,
-        t().anisotropy_caption,
-        rounded,
+        FigureText { axis, title: t().anisotropy_figure, caption: t().anisotropy_caption, cell: rounded },
     )
 }
 
@@ -54,7 +53,7 @@ fn dimension(report: &Report) -> Option<Figure> {
     let field = Field::IntrinsicDimension;
     let all = [by_layer(report, engine::label(field), 5, "", |layer| Some(layer.intrinsic_dimension))];
     let axis = Axis { name: engine::axis(field), kind: Kind::FromZero };
-    figure(report, all, axis, t().dimension_figure, t().dimension_caption, exact)
+    figure(report, all, FigureText { axis, title: t().dimension_figure, caption: t().dimension_caption, cell: exact })
 }
 
 /// The properties in reports, from the stream of the token itself to what follows it.
@@ -74,7 +73,8 @@ fn properties(report: &Report) -> Option<Figure> {
     let all =
         all.map(|field| by_layer(report, engine::label(field), style.next()?, field.line().interval, accuracy(field)));
     let axis = share_axis(engine::axis(Field::ReadsToken));
-    let mut figure = figure(report, all, axis, t().properties_figure, t().properties_caption, rounded)?;
+    let text = FigureText { axis, title: t().properties_figure, caption: t().properties_caption, cell: rounded };
+    let mut figure = figure(report, all, text)?;
     let guess = |(name, field): &(&str, Field)| {
         let share = report.layers.iter().find_map(|layer| layer.properties.get(*name)?.most_frequent)?;
         Some(format!("{} {}", engine::label(*field), fixed(Some(share), 2)))
@@ -91,17 +91,23 @@ fn losses(report: &Report) -> Option<Figure> {
         by_layer(report, t().layer_removed, 2, "delta_ppl_removed", loss("removed")),
     ];
     let axis = Axis { name: t().axis_delta_ppl, kind: Kind::Wide };
-    figure(report, all, axis, t().layer_losses_figure, t().layer_losses_caption, exact)
+    figure(
+        report,
+        all,
+        FigureText { axis, title: t().layer_losses_figure, caption: t().layer_losses_caption, cell: exact },
+    )
 }
 
-fn figure<const N: usize>(
-    report: &Report,
-    all: [Option<Series>; N],
+/// Texts around the curves of a figure, and how its table writes their values.
+struct FigureText {
     axis: Axis,
-    title: &str,
+    title: &'static str,
     caption: &'static str,
     cell: fn(Option<f64>) -> String,
-) -> Option<Figure> {
+}
+
+fn figure<const N: usize>(report: &Report, all: [Option<Series>; N], text: FigureText) -> Option<Figure> {
+    let FigureText { axis, title, caption, cell } = text;
     let all: Vec<_> = all.into_iter().flatten().collect();
     let is_known = all.iter().any(|series| series.marks.iter().any(|mark| mark.y.is_some()));
     let layers = report.model.num_hidden_layers.max(report.layers.last().map_or(0, |layer| layer.layer + 1));

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use straightedge::backend::gpu::autotune;
-use straightedge::model::{ModelConfig, stored};
+use straightedge::model::{ModelConfig, ModelParts, stored};
 use straightedge::run::standing;
 use straightedge::weights::{MemoryFiles, Weights};
 
@@ -55,7 +55,7 @@ pub(super) fn config(input: &[u8]) -> Result<(), Refusal> {
     }
     let bytes = safetensors(&[f32s("wte.weight", &[4, 2]), f32s("h.0.ln_1.weight", &[2])], Value::Null);
     let weights = block_on(Weights::open(Rc::new(MemoryFiles::default().with("model.safetensors", bytes))))?;
-    let refused = stored(&config, &weights, true).map(drop).err().map(Refusal::from);
+    let refused = stored(&config, &weights, ModelParts::WithHead).map(drop).err().map(Refusal::from);
     let refused = refused.ok_or("other weights are taken for its own");
     assert!(refused.is_ok_and(|refusal| refusal.kind.starts_with("tensor_") || refusal.kind == "missing_tensor"));
     Ok(())
