@@ -99,7 +99,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
     Ok(Status::Done)
 }
 
-/// Refuses a layer that is to be left out and whose block is to be made linear.
+/// Refuses a layer that is both left out and made linear.
 fn check_disjoint(blocks: &[usize], removed: &[usize]) -> Result<()> {
     match blocks.iter().find(|block| removed.contains(block)) {
         Some(block) => Err(Error::InvalidSetting {

@@ -56,8 +56,8 @@ impl ProgressLine {
         self.print_line(&format!("straightedge: {text}"));
     }
 
-    /// Prints a permanent line about a wait: each time on a terminal. The output of a script has each reason once, since
-    /// silence for minutes looks like a program that hangs.
+    /// Prints a permanent line about a wait: each time on a terminal. In a script's output, each reason appears once:
+    /// minutes of silence look like a hanging program.
     pub(super) fn note(&mut self, wait: &Wait) {
         if self.terminal {
             self.print_line(&format!("waiting {}: {}", duration(wait.seconds), shown(&wait.why)));

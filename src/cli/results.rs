@@ -45,7 +45,7 @@ impl Destination {
                 Ok(Self::File(target))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                // The only sure way to learn that the name is possible, and the folder open to us.
+                // Only creating the file shows that name and folder are usable.
                 OpenOptions::new().write(true).create_new(true).open(&target).map_err(failed)?;
                 fs::remove_file(&target).map_err(failed)?;
                 Ok(Self::File(target))

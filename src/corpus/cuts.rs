@@ -114,7 +114,7 @@ fn words(pre_tokenizer: &Value) -> Cuts {
         Some("Metaspace") if pre_tokenizer["split"] != false => Cuts::Before { line_feeds: false, punctuation: false },
         Some("ByteLevel") if pre_tokenizer["use_regex"] != false => all,
         Some("Split") if is_known_split(pre_tokenizer) => all,
-        // What follows a step works within each of its words, and digits stay on one side of a cut.
+        // Later steps work within the words of the first one, and digits stay on one side of a cut.
         Some("Sequence") => {
             let steps = pre_tokenizer["pretokenizers"].as_array().into_iter().flatten();
             steps.skip_while(|step| step["type"] == "Digits").map(words).next().unwrap_or(Cuts::Never)

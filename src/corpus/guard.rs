@@ -1,4 +1,4 @@
-//! Runs code of the tokenizers' library, so that a panic in it is an error of the file that it was given.
+//! Runs code of the tokenizers' library and turns its panics into errors of the file.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ thread_local! {
     static RUNNING: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Runs the library's code. Where a panic can be caught, one that the check of the file did not foresee is an error too.
+/// Runs the library's code. Where panics can be caught, those that the check of the file missed become errors too.
 pub(super) fn guarded<T, E: ToString>(
     file: &'static str,
     run: impl FnOnce() -> std::result::Result<T, E>,
@@ -24,8 +24,8 @@ pub(super) fn guarded<T, E: ToString>(
     }
 }
 
-/// What a panic of this thread at this moment means, if the tokenizer is running. For a panic hook where panics cannot
-/// be caught, as in a browser.
+/// The error of a panic on this thread, if the tokenizer is running. For a panic hook where panics cannot be caught, as
+/// in a browser.
 pub fn tokenizer_panic() -> Option<Error> {
     RUNNING.get().map(broken)
 }

@@ -191,7 +191,7 @@ fn words(part: &[Lexeme]) -> Option<usize> {
     (are_words && bars < MOST_WORDS).then_some(end + 1)
 }
 
-/// Whether the elements matched step by step leave few choices, and none makes those after it be gone through often.
+/// Whether these elements bound backtracking.
 fn has_few_choices(stepwise: &[Step], all: &[Step]) -> bool {
     let optional = stepwise.iter().filter(|step| step.is_optional() && !step.is_possessive()).count();
     let groups = stepwise.iter().filter(|step| step.is_group).count();

@@ -78,7 +78,7 @@ fn next(rest: &str) -> Option<(LexemeKind, usize)> {
     })
 }
 
-/// Other groups set flags for what follows, name themselves, look back or cannot be gone back into.
+/// Other groups set flags, have names, look behind or are atomic.
 fn group(rest: &str) -> Option<(LexemeKind, usize)> {
     let openings = [
         ("(?:", LexemeKind::Open),
@@ -132,7 +132,7 @@ fn escape(rest: &str) -> Option<(LexemeKind, usize)> {
     })
 }
 
-/// The bytes of what is in braces, or else of so many letters and digits.
+/// Bytes up to the closing brace, or else `usual` letters and digits.
 fn in_braces(rest: &str, usual: usize) -> Option<usize> {
     if rest.starts_with('{') {
         return Some(rest.find('}')? + 1);

@@ -1,7 +1,7 @@
 //! Checks an untrusted `tokenizer.json` before it is handed to the crate `tokenizers`, which panics on some files, and
 //! in a browser a panic ends the worker. \[tokenizers\]
 //!
-//! Components are told by their fields, because older files do not name their type.
+//! Components are recognised by their fields, because older files do not name their type.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -76,7 +76,7 @@ fn component(path: &str, value: &Value, steps: &mut usize, mut growth: u64) -> C
         return refuse("pattern", "is longer than 2 kB");
     }
     if let Some(pattern) = pattern["Regex"].as_str() {
-        // What is put where nothing was has no place in the original, which later steps take for granted.
+        // Text inserted by an empty match has no source position, which later steps need.
         if value.get("content").is_some() && !always_matches_something(pattern) {
             return refuse("pattern", "can match nothing, or is not a plain regular expression");
         }
@@ -146,8 +146,8 @@ fn model(model: &Value) -> Checked<()> {
     merges(model)
 }
 
-/// The most bytes by which a token may be longer than the text that it replaces: its marks, the text of the unknown
-/// token, or that of another token with the same id.
+/// Most bytes that a token may add to the text that it replaces: its marks, the text of the unknown token, or that of
+/// another token with the same id.
 fn copied(model: &Value) -> u64 {
     let len = |field: &str| model[field].as_str().map_or(0, str::len);
     let vocab = model["vocab"].as_object();

@@ -54,7 +54,7 @@ impl Tokenizer {
             tree[unused] = Value::Null;
         }
         let growth = check(&tree).map_err(|why| failed(file, &why))?;
-        // Written anew, no field is there twice, of which only the last was checked.
+        // Rewritten, so that no field occurs twice: only the last one was checked.
         let json = tree.to_string();
         let inner = guarded(file, || tokenizers::Tokenizer::from_bytes(json.as_bytes()).and_then(without_vanishing))?;
         let unknown = tree["model"]["unk_token"].as_str().and_then(|token| inner.token_to_id(token));

@@ -98,7 +98,7 @@ impl HubFiles {
         let mut meter = DownloadMeter::of_announced(&self.hub, &self.announced, plan.bytes());
         for (key, ranges) in plan.ranges {
             let Ensured::Damaged(damaged) = self.ensure(&key, &ranges, &mut meter).await? else { continue };
-            // A damaged copy has been deleted, but what was read of it is in results.
+            // The damaged copy is deleted, but results include values read from it.
             if self.trusted.borrow_mut().remove(&key.path) {
                 return Err(damaged.of_used_weights());
             }
@@ -157,7 +157,7 @@ impl HubFiles {
 /// Whether the requested ranges of a file are in the store.
 enum Ensured {
     Held,
-    /// The file, of which some was stored before, had another hash and was deleted.
+    /// A partly stored file had another hash and was deleted.
     Damaged(Error),
 }
 

@@ -1,4 +1,4 @@
-//! Training steps that are none: revisions whose weights are those of another revision.
+//! Revisions named after a training step that hold another revision's weights.
 //!
 //! A branch named after a step may have been filled with the final weights; only the hashes tell.
 

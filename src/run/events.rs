@@ -92,7 +92,7 @@ impl Emitter {
         done
     }
 
-    /// Reports the span of the helper worker at the place `helper` among all, if it has told its time.
+    /// Reports the span of the helper worker with index `helper`, if its reply has times.
     pub(super) fn helper_span(&self, lane: Lane, block: usize, (helper, time): (usize, Option<WorkTime>)) {
         let Some(WorkTime { start, end, busy }) = time else { return };
         // The engine's own clock counts from the start of the work.

@@ -19,7 +19,7 @@ pub enum Text {
 }
 
 impl Text {
-    /// Whether there is nothing at all, which no tokenizer is to blame for.
+    /// Whether there is no text, so that no tokenizer is to blame.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Plain(bytes) => bytes.is_empty(),

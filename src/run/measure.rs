@@ -140,7 +140,7 @@ impl Prepared {
         if measured.is_ok() && self.discarded(&weights).await.is_ok_and(|now| now > discarded) {
             out.warn(Warning::new(&WarningKind::DiscardedMeanwhile));
         }
-        // A state of damaged weights is none to go on from.
+        // Do not resume a state of damaged weights.
         let is_over = matches!(measured, Ok(_) | Err(Error::DamagedWeights { .. }));
         if let Some(resume) = pass.resume.filter(|_| is_over) {
             resume.clear();

@@ -123,7 +123,7 @@ impl Write for StagedState {
 impl Save for StagedState {
     fn commit(mut self: Box<Self>) -> io::Result<()> {
         self.file.flush()?;
-        // The previous state goes only once this one would survive a loss of power.
+        // Replace the previous state only once this one survives a loss of power.
         self.file.get_ref().sync_all()?;
         std::fs::rename(&self.part, &self.place)?;
         self.is_committed = true;

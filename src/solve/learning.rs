@@ -27,7 +27,7 @@ impl FoldRuns {
         Self::of(folds - 1, 2)
     }
 
-    /// The first two quarters of the training folds of so many folds, rounded down.
+    /// The first quarter and the first half of the training folds of `folds` folds, rounded down.
     pub fn quarters(folds: usize) -> Self {
         Self::of(folds - 1, 4)
     }

@@ -262,7 +262,7 @@ impl Weights {
         }
         match values.iter().position(|value| !value.is_finite()) {
             Some(position) => {
-                // On 32 bits a file may have more elements than a number of them can say.
+                // On 32 bits a file may have more elements than a usize can count.
                 let index = usize::try_from(range.start).map_or(usize::MAX, |start| start.saturating_add(position));
                 Err(Error::NonFiniteTensor { tensor: name.into(), index })
             }

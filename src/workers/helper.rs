@@ -63,11 +63,11 @@ impl<'a> Helper<'a> {
         Message { head: serde_json::to_string(&head).unwrap_or_default(), singles, doubles }
     }
 
-    /// Handles a request. The reply to the last one about a block tells when all of them were at work.
+    /// Handles a request. The reply to the last one about a block holds the working time of all.
     async fn timed(&mut self, request: HelperRequest, message: Message) -> Result<HelperAnswer> {
         let of_rows = matches!(request, HelperRequest::Block(_) | HelperRequest::Rows { .. } | HelperRequest::Moments);
         let is_last = matches!(request, HelperRequest::Moments | HelperRequest::Solve { .. } | HelperRequest::Kept);
-        // A block whose rows were never asked for their sums leaves its time here.
+        // The previous block's sums were never requested: drop its time.
         if matches!(request, HelperRequest::Block(_)) {
             self.row_time = None;
         }

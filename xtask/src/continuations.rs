@@ -18,8 +18,8 @@ const PROMPT: &str = "A day in";
 /// Blocks of the model.
 const BLOCKS: usize = 6;
 
-/// Continues the prompt with every choice of blocks on the CPU, and writes the texts. `commit` is the one that reports
-/// name, so that the engine need not be compiled again without it.
+/// Continues the prompt with every choice of blocks on the CPU, and writes the texts. `commit` is that of reports:
+/// without it the engine would be compiled again.
 pub(crate) fn record(commit: Option<&str>) -> Result<()> {
     let mut all = RecordedTexts { model: MODEL.into(), prompt: PROMPT.into(), ..RecordedTexts::default() };
     for chosen in 0..1usize << BLOCKS {

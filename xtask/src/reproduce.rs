@@ -13,7 +13,7 @@ use crate::command::{cargo, output, root, run};
 use crate::integrity::hash;
 use crate::wasm;
 
-/// Names of the clones. Their lengths differ too, so that a path that gets into a file moves what follows it.
+/// Names of the clones. Their lengths differ too, so that an embedded path shifts what follows it.
 const CLONES: [&str; 2] = ["one", "another-of-a-longer-name"];
 
 /// Builds HEAD in two clones and fails where a file differs; the clones then stay.

@@ -81,7 +81,7 @@ impl Site {
         Self { folder, prefix: prefix.into(), host, compresses: false, building: Arc::default() }
     }
 
-    /// The same for other machines too, at an address of this one, and compressed.
+    /// Serves other machines too, compressed, at an address of this machine.
     pub(crate) fn at(self, host: IpAddr) -> Self {
         Self { host, compresses: true, ..self }
     }

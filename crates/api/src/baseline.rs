@@ -13,8 +13,8 @@ pub enum BaselineTraining {
 }
 
 impl BaselineTraining {
-    /// Every training, in the order in which they run. `Adamw` is the last, so that a block with its curve has all the
-    /// others that its version knew.
+    /// Every training, in the order in which they run. `Adamw` runs last: a block with its curve has all curves of its
+    /// version.
     pub const ALL: [Self; 3] = [Self::Sgd, Self::AdamwConstant, Self::Adamw];
 
     /// Name of its curve in a report: its held-out R² by steps.

@@ -56,7 +56,7 @@ pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Optio
     Workload::new(report)?.estimate(report, measure, training)
 }
 
-/// The same on one of the blocks, on the machine as all of them tell of it.
+/// Estimates one block, with the speed measured on all blocks.
 pub fn estimate_of_block(report: &Report, block: usize, measure: Measure, training: &Training) -> Option<Estimate> {
     let Workload { speed, pace, .. } = Workload::new(report)?;
     let mut asked = report.clone();
@@ -64,8 +64,8 @@ pub fn estimate_of_block(report: &Report, block: usize, measure: Measure, traini
     Workload { speed, pace, ..Workload::new(&asked)? }.estimate(&asked, measure, training)
 }
 
-/// Estimates the trainings that end a measurement, those of healing that it asks for, from the seconds of one of their
-/// first steps; `None` if it asks for none.
+/// Estimates the requested measures of healing, which run last, from the seconds of one of their first steps; `None` if
+/// none was requested.
 pub fn estimate_of_healing(report: &Report, training: &Training, step: f64) -> Option<Estimate> {
     let asks = |measure| report.ordered.as_ref().is_none_or(|ordered| ordered.measures.contains(&measure));
     let mut work = Workload::new(report)?;
@@ -117,7 +117,7 @@ struct Workload {
     gram: f64,
     /// Multiply-adds per second.
     speed: f64,
-    /// How many times as long as estimated the steps of healing took that the report has; 1 if it has none.
+    /// Measured time of healing over its estimate; 1 without recorded steps.
     pace: f64,
 }
 
@@ -327,7 +327,7 @@ impl Workload {
         self.pace * (STEP_SECONDS + HEALING_SLOWDOWN * products / speed)
     }
 
-    /// Seconds that the steps of healing in the report took, in units of what they are estimated to take.
+    /// Measured seconds of healing divided by their estimate.
     fn measured_pace(&self, report: &Report) -> f64 {
         let steps = self.steps(report).recorded(report);
         let estimated: f64 = steps.iter().map(|(count, step)| count * self.training_step(report, *step)).sum();

@@ -145,7 +145,7 @@ sentences! {
             /// Its size from there on.
             megabytes: usize,
         } = "{corpus}: {megabytes} MB without a place to cut; add spaces or line breaks, or give token ids",
-        /// A long text for a tokenizer of which it is not known where a text may be cut.
+        /// A long text for a tokenizer without known places to cut.
         WholeText {
             /// Identifier of the text.
             corpus: String,
@@ -393,7 +393,7 @@ sentences! {
             expected: String,
         } =
             "{file}: damaged in transit ({kind} {found}, but the hub lists {expected}); it was discarded, download it again",
-        /// Weights with another hash than the hub lists, of which values were used before all had arrived.
+        /// Weights whose hash differs from the hub's, found after some of their values were used.
         DamagedWeights {
             file: String,
             /// The kind of hash.
@@ -416,7 +416,7 @@ sentences! {
 impl std::error::Error for Error {}
 
 impl Error {
-    /// A wrong hash of weights of which values were used before it could be compared.
+    /// A wrong hash of weights, found after some of their values were used.
     #[must_use]
     pub fn of_used_weights(self) -> Self {
         match self {

@@ -207,7 +207,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// Every measure, in the order of the command line. Whatever is asked for, `fit` comes with it.
+    /// Every measure, in the order of the command line. `fit` is always included.
     pub const ALL: [Self; 14] = [
         Self::Fit,
         Self::Swap,

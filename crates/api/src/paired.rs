@@ -6,7 +6,7 @@ use crate::report::{BlockReport, Report};
 
 /// Fewest values that an interval of a difference is computed from.
 const FEWEST: usize = 10;
-/// Devices agree on numbers to this share of them, or this much below 1: the least half width.
+/// Least half width, relative above 1: devices differ by less.
 const AGREEMENT: f64 = 1e-6;
 /// Largest correlation of neighbouring windows that is believed.
 const MOST_CORRELATION: f64 = 0.8;
@@ -114,7 +114,7 @@ impl PairedDifference {
 /// Blocks, or the replacements of one block, by one number, ascending.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranking(
-    /// Each by name, with its difference from the one before; `None` of the first, and where it is unknown.
+    /// Names with their difference from the previous one; `None` for the first or if unknown.
     pub Vec<(String, Option<PairedDifference>)>,
 );
 

@@ -94,7 +94,7 @@ impl Report {
         json.and_then(serde_json::from_value).unwrap_or(self)
     }
 
-    /// Checks what the types of an untrusted report leave open, and says what is wrong.
+    /// Checks what the types of an untrusted report do not guarantee; the error names the fault.
     pub fn check(&self) -> std::result::Result<(), String> {
         if self.schema != SCHEMA {
             return Err(format!("schema is {}", self.schema));

@@ -98,7 +98,7 @@ struct Leaf {
 /// A group of columns whose children follow.
 struct Open<'n> {
     left: usize,
-    /// What the path of its child must be, if the column sought may be in this group.
+    /// Required path of its child, if this group may hold the wanted column.
     path: Option<&'n [u8]>,
     highest_level: u32,
     is_list: bool,

@@ -55,7 +55,8 @@ impl Random {
         (0..count).map(|_| self.symmetric() as f32).collect()
     }
 
-    /// Uniform over 0 … `bound` − 1; `bound` is at least 1 and far below 2⁶⁴, so that the bias of the remainder is none.
+    /// Uniform over 0 … `bound` − 1; `bound` is at least 1 and far below 2⁶⁴, so the bias of the remainder is
+    /// negligible.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.bits() % bound as u64) as usize
     }

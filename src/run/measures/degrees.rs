@@ -84,7 +84,7 @@ impl<B: Backend> Degrees<'_, B> {
         Ok(())
     }
 
-    /// The canonical correlations on the second set of rows: of the two, its moments have the full yyᵀ.
+    /// Canonical correlations on the second set of rows, whose moments hold the full yyᵀ.
     async fn canonical(
         &self,
         table: &TrainingRows<B::Tensor>,
@@ -186,7 +186,7 @@ impl Landmarks {
         let squares: f64 = parallel::map(&(0..count).collect::<Vec<_>>(), above).iter().sum();
         let pairs = (count * count.saturating_sub(1) / 2) as f64;
         let scale = (squares / pairs).sqrt().recip();
-        // Rows that are all orthogonal to each other, as if all of x were constant, have no scale.
+        // If all rows are orthogonal, the scale is infinite: use 0.
         let scale = if scale.is_finite() { scale } else { 0.0 };
         let values = chosen.iter().flat_map(|row| row.iter().map(|value| (f64::from(*value) * scale) as f32)).collect();
         Self { values, count, d }

@@ -198,8 +198,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
 }
 
 impl<B: Backend> Sweep<'_, B> {
-    /// Refuses a state of weights that were found to be damaged since, one whose rows are not those of this measurement,
-    /// and one that lacks a block.
+    /// Refuses a state of weights that were found damaged since, of other rows, or without one of the earlier blocks.
     fn check(&self, contents: &StateHeader) -> io::Result<()> {
         if self.pass.discarded > contents.discarded {
             return Err(malformed("the weights were found to be damaged since, and were fetched again"));
@@ -261,7 +260,7 @@ fn malformed(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// The error of a state that the system does not let be read, or of one that is damaged, which only goes by deleting it.
+/// The error of an unreadable state, or of a damaged one, which must be deleted.
 fn refused(file: String, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => Error::MalformedState { file, why: "it is cut off".into() },

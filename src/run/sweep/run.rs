@@ -42,7 +42,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let mut unfinished = Unfinished::new(self, &keeps, first);
         let blocks = (first..=last, &mut stream);
         let passed = self.pass_blocks(blocks, (&keeps, &meter), &mut unfinished, &mut measuring).await;
-        // After a failure too: the blocks whose rows are through are measured before it is told.
+        // After an error too, finish blocks whose rows are through, then return it.
         unless_cancelled(passed)?.and(unfinished.finish(self, &mut measuring).await)?;
         self.pass.add_seconds(|seconds| &mut seconds.forward, meter.seconds());
         let Measuring { measures, layers, forks, mut swept } = measuring;

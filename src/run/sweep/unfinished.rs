@@ -181,8 +181,8 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
     }
 }
 
-/// A failure as a value, so that what runs beside the failed work comes to its end. A cancellation ends both at once, and
-/// so do damaged weights, of which nothing is kept.
+/// Returns a failure as a value, so that concurrent work can finish. A cancellation, or damaged weights, ends
+/// everything at once.
 pub(super) fn unless_cancelled<T>(found: Result<T>) -> Result<Result<T>> {
     if matches!(found, Err(Error::Cancelled | Error::DamagedWeights { .. })) { found.map(Ok) } else { Ok(found) }
 }

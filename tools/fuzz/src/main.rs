@@ -82,7 +82,7 @@ fn fuzz(args: &Args) -> Result<bool, String> {
     Ok(is_clean)
 }
 
-/// Runs a target. What would end the program itself, such as an overflow of the stack, leaves its input in a file.
+/// Runs a target. An input that ends the program itself, as by a stack overflow, stays in a file.
 fn executed(args: &Args, target: &Target) -> Result<Tally, String> {
     let path = args.out.join(format!("{}.now", target.name));
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());

@@ -15,7 +15,7 @@ use crate::{memory, own};
 const REPEATS: usize = 4;
 /// How often the watchdog looks.
 const GLANCE: Duration = Duration::from_millis(50);
-/// How many times the limit of time, and how many bytes beyond that of memory, end the program.
+/// Multiple of the time limit, and bytes beyond the memory limit, that end the program.
 const HOPELESS: u32 = 40;
 const HOPELESS_BYTES: usize = 1 << 30;
 

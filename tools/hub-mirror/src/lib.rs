@@ -134,7 +134,7 @@ impl Shared {
             _ => Answer::error(405, "BadMethod", "only GET and HEAD"),
         };
         let counter = self.stats.request(path.as_deref().unwrap_or_default(), request);
-        // What is refused for want of access, or answered by a gateway in place of the hub, a page cannot even read.
+        // A page cannot read a refusal of access, or a gateway's answer in place of the hub's.
         let is_open = !matches!(answer.status, 401 | 403 | 405 | 408 | 500..);
         let answer = if is_open { answer.open_to_others() } else { answer };
         answer.send(stream, request.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))

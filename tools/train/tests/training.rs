@@ -137,7 +137,7 @@ fn weights_are_moved_by_the_loss_with_its_penalties() {
     }
 }
 
-/// The loss of language and what the two penalties are of, by their formulas.
+/// The language loss and the penalised quantities, by their formulas.
 fn terms(trainer: &Trainer, ids: &[u32]) -> candle_core::Result<(Tensor, Tensor, Tensor)> {
     let (backend, seq_len) = (trainer.backend(), trainer.recipe().size.seq_len);
     let forward = Forward::new(backend, trainer.model(), seq_len).expect("a forward pass");

@@ -20,7 +20,7 @@ pub(crate) async fn choose(requested: Option<Language>) -> Result<(), Error> {
     texts
 }
 
-/// Says in the document what language it is in, and translates what is outside of the page's own part of it.
+/// Sets the language of the document, and translates its texts outside the page's own part.
 fn mark() {
     if let Some(root) = document().document_element() {
         // Any element takes this attribute.

@@ -92,7 +92,7 @@ pub(crate) fn invariant(shown: &str) -> Option<String> {
         .map(|c| match c {
             MINUS => '-',
             c if c == decimal => '.',
-            // The other decimal sign, so that this is no number of the language in use.
+            // The other decimal sign, which makes this no number in the language in use.
             '.' => ',',
             c => c,
         })

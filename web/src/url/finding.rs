@@ -53,7 +53,7 @@ pub fn written(report: &Report) -> Result<String> {
         hint: "download its report, publish the file, and share a link with report= and its address".into(),
     };
     let mut report = report.clone();
-    // A hash that was not compared with the weights would look as if it had been.
+    // A link cannot mark a hash as claimed, and the reader would take it for compared with the weights.
     report.model.sha256.take_if(|_| report.model.sha256_claimed);
     let mut wire = Wire::Out(Vec::new());
     whole(&mut wire, &mut report).map_err(beyond)?;

@@ -33,7 +33,7 @@ async fn get(request: &HttpRequest) -> Result<Response, Failure> {
     init.set_signal(Some(&guard.0.signal()));
     init.set_cache(RequestCache::NoStore);
     init.set_credentials(RequestCredentials::Omit);
-    // The hub refuses what comes from some hosts of pages, and need not know the page.
+    // The hub refuses requests from some hosts of pages, and need not know the page.
     init.set_referrer_policy(ReferrerPolicy::NoReferrer);
     if let Some(range) = request.range_header() {
         let headers = Headers::new().map_err(failure)?;

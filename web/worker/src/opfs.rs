@@ -63,7 +63,7 @@ impl OpfsPart {
 }
 
 impl Kept {
-    /// Place, length and time of change of every part, by which the verified file is known again.
+    /// Offset, length and modification time of every part, which identify the verified file.
     async fn stamp(&self) -> String {
         let parts: Vec<_> = self.parts.borrow().iter().map(|part| (part.start, part.file.clone())).collect();
         let mut lines = Vec::new();
@@ -265,7 +265,7 @@ impl Store for Opfs {
             let discarded = self.discarded(file).await + 1;
             self.open.borrow_mut().remove(file);
             self.files.make(&repo_name(file)).await?.remove(&escaped(&file.path)).await;
-            // Without the note a saved measurement of the copy is not refused, but the damage is told all the same.
+            // Without the note a saved measurement of the copy is not refused, but the damage is still reported.
             if let Ok((_, note)) = self.discarded.create(&note_name(file)).await {
                 let _ = note.write(0, discarded.to_string().as_bytes());
             }

@@ -30,7 +30,7 @@ const PIECE: usize = 1 << 20;
 /// A state is saved when measuring since the last one took this many times as long as saving.
 const WORTH: f64 = 10.0;
 
-/// Held while states are opened: whoever finds them open in this worker would take them for those of another page.
+/// Held while states are opened: a second opener in this worker would take open files for those of another page.
 static OPENING: Mutex<()> = Mutex::new(());
 
 async fn folder(name: &str) -> Result<Folder> {
@@ -179,7 +179,7 @@ impl Resume for States {
         js_sys::Date::now() - at >= WORTH * took
     }
 
-    /// The page measures anew what it needs the map of.
+    /// The page measures a block again if it needs its map.
     fn takes_maps(&self) -> bool {
         false
     }

@@ -39,8 +39,8 @@ impl HealingSteps {
         windows * self.window * WITH_GRADIENTS * (remaining * self.body + self.head)
     }
 
-    /// A step of half of the blocks or layers together. The streams of the untouched model are computed beside one
-    /// training of two.
+    /// A step of half of the blocks or layers together. One of two trainings also computes the streams of the untouched
+    /// model.
     pub(super) fn together(&self) -> f64 {
         WINDOWS * self.window * (WITH_GRADIENTS + 0.5) * (self.body + self.head)
     }
@@ -55,7 +55,7 @@ impl HealingSteps {
     }
 }
 
-/// Trainings of one block: its map twice, its network, and the probes that are trained beside.
+/// Number of trainings per block: two of its map, one of the network, one per probe.
 pub(super) fn trainings(report: &Report) -> f64 {
     let asks = |measure| report.ordered.as_ref().is_some_and(|ordered| ordered.measures.contains(&measure));
     let count = |measure, names: &[&str]| if asks(measure) && asks(Measure::Heal) { names.len() } else { 0 };

@@ -221,7 +221,7 @@ impl Endpoint {
         &self.0
     }
 
-    /// Whether nobody on the way can read what is sent: https, or this machine.
+    /// Whether requests stay private on their way: https, or this machine.
     pub fn is_private(&self) -> bool {
         let Some(rest) = self.0.strip_prefix("http://") else { return true };
         let host = rest.split('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How long what is trained is trained, and how often what is random is repeated.
+//! Training steps, and the number of seeds.
 
 use serde::{Deserialize, Serialize};
 

@@ -188,7 +188,7 @@ impl BlockReport {
         add_uncertainty(&mut self.intervals, &mut self.influence, name, found);
     }
 
-    /// Adds what `earlier`, an earlier measurement of the same block, knows and this one does not.
+    /// Adds fields that only `earlier`, an earlier measurement of the same block, has.
     pub fn complete_from(&mut self, earlier: &Self) {
         fn fill<T: Clone>(map: &mut BTreeMap<String, T>, earlier: &BTreeMap<String, T>) {
             for (name, value) in earlier {

@@ -23,7 +23,7 @@ impl Session {
         }
     }
 
-    /// Removes from the comparison what a link names and this build has not measured.
+    /// Removes models from the comparison that a link names but this build lacks.
     fn refuse_absent(self, index: &Index) {
         let is_there = |slug: &str| index.models.iter().any(|entry| entry.slug == slug && entry.measured.is_some());
         let absent = |key: &Key| match key {

@@ -101,7 +101,7 @@ impl Session {
         let found =
             self.results.run.with_untracked(|run| Some((run.origin()?, run.report().filter(|_| is_own(run))?.clone())));
         let Some((origin, report)) = found else { return };
-        // What was only opened is there, and writing it would look like a change to other tabs.
+        // An opened result is stored already; other tabs would take a write for a change.
         let is_as_kept = self.history.entry_of(origin).is_some_and(|entry| entry.saved.is_some())
             && self.results.run.with_untracked(|run| run.results() == 0);
         if !is_as_kept {

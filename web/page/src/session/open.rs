@@ -66,7 +66,7 @@ impl Session {
         self.results.run.update(|run| run.receive(reply));
         let is_start = matches!(reply, Reply::Event { event: Event::Started(_), .. });
         if is_start && had_blocks && self.results.run.with_untracked(|run| run.blocks().is_empty()) {
-            // It is another measurement than the one it was to continue, and gets an entry of its own.
+            // It does not continue the earlier measurement, so it gets its own entry.
             self.history.current.set_value(None);
         }
         self.delete_damaged();

@@ -51,8 +51,7 @@ impl Session {
         self.measure_shown();
     }
 
-    /// Whether views can order more measures of what is shown, because nothing of it was measured or opened yet and the
-    /// protocol is free.
+    /// Whether views can order more measures: nothing was measured or opened yet, and the protocol is free.
     pub(crate) fn can_order_more(self) -> bool {
         self.display.frame.with(|frame| !frame.is_embedded && !frame.locked.contains(&Part::Protocol))
             && self.results.run.with(Run::is_untouched)

@@ -88,7 +88,7 @@ impl Session {
         let mut form = self.choices.form.get();
         if let Some(report) = &report {
             let index = self.choices.index.get().unwrap_or_default();
-            // A result of the sender's own files has no other settings than those of the form.
+            // A result of the sender's own files has only the form's settings.
             let _ = form.repeat(report, &index);
         }
         let address = Address {

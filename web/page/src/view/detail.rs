@@ -32,7 +32,7 @@ pub(crate) fn Detail(session: Session) -> impl IntoView {
         let chosen = session.display.block.get();
         session.results.run.with(|run| {
             let report = run.report()?;
-            // A block that is not measured yet, or not at all, is none to show another one for.
+            // If the chosen block is unmeasured, show no other one.
             chosen.or_else(|| shown_block(View::Block, report, None))
         })
     });

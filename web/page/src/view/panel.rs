@@ -139,8 +139,8 @@ fn Feed(session: Session) -> impl IntoView {
     }
 }
 
-/// The incomplete measures: a question and a button with its cost each, or why they are unavailable. What holds for
-/// several is told once.
+/// The incomplete measures: a question and a button with its cost each, or why they are unavailable. A reason that
+/// several share is shown once.
 #[component]
 fn Missing(session: Session, view: View) -> impl IntoView {
     let is_running = Memo::new(move |_| session.results.run.with(Run::is_running));

@@ -71,7 +71,7 @@ impl History {
         }
     }
 
-    /// Lists what a change has left, here and in other tabs, or says why it failed.
+    /// Lists the entries after a change, here and in other tabs, or says why it failed.
     async fn list_changed(self, outcome: Result<(), String>) {
         if let Err(why) = outcome {
             return self.refused.set(Some(why));
@@ -124,7 +124,7 @@ impl History {
         id
     }
 
-    /// The same for writing: another one once another tab has written the entry, because each holds what the other lacks.
+    /// Key to write to: a new one if another tab wrote this entry.
     fn key_to_write(self, origin: u32) -> String {
         let is_of_another = |current: &Current| {
             self.entries.with_untracked(|entries| {

@@ -32,7 +32,7 @@ pub(crate) struct Results {
     pub(crate) can_extend: RwSignal<bool>,
     /// Order and file handles of the measurement shown.
     pub(in crate::session) ordered: StoredValue<Option<Ordered>, LocalStorage>,
-    /// What a repeated measurement has replaced, until that has results of its own.
+    /// The result that a repetition replaces, until the repetition has results.
     pub(in crate::session) replaced: StoredValue<Option<Replaced>, LocalStorage>,
 }
 
