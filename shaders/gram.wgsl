@@ -8,7 +8,7 @@
 // Integers are u32, which wrap around everywhere; signed overflow is undefined in the languages that some browsers
 // translate WGSL to.
 
-@group(0) @binding(3) var<storage, read_write> products: array<Four>;
+@group(0) @binding(3) var<storage, read_write> products: array<Vec4>;
 
 @compute @workgroup_size(4, 4, 4)
 fn gram(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
@@ -22,22 +22,22 @@ fn gram(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) l
     let end = min(first + params.block_groups, params.end_group);
     let a_col = at.x * TILE + local.y;
     let b_col = at.y * TILE + local.x;
-    var left0 = Four();
-    var right0 = Four();
-    var left1 = Four();
-    var right1 = Four();
-    var left2 = Four();
-    var right2 = Four();
-    var left3 = Four();
-    var right3 = Four();
-    var left4 = Four();
-    var right4 = Four();
-    var left5 = Four();
-    var right5 = Four();
-    var left6 = Four();
-    var right6 = Four();
-    var left7 = Four();
-    var right7 = Four();
+    var left0 = Vec4();
+    var right0 = Vec4();
+    var left1 = Vec4();
+    var right1 = Vec4();
+    var left2 = Vec4();
+    var right2 = Vec4();
+    var left3 = Vec4();
+    var right3 = Vec4();
+    var left4 = Vec4();
+    var right4 = Vec4();
+    var left5 = Vec4();
+    var right5 = Vec4();
+    var left6 = Vec4();
+    var right6 = Vec4();
+    var left7 = Vec4();
+    var right7 = Vec4();
     for (var row = plane + first; row < plane + end; row++) {
         let a_at = row * params.a_cols + a_col;
         let b_at = row * params.b_cols + b_col;

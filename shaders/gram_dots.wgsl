@@ -17,24 +17,24 @@ struct Weights {
 
 // Digits of four columns, lowest first.
 struct Columns {
-    zero: Four,
-    one: Four,
-    two: Four,
+    zero: Vec4,
+    one: Vec4,
+    two: Vec4,
 }
 
-fn columns(b0: Four, b1: Four, b2: Four, b3: Four) -> Columns {
+fn columns(b0: Vec4, b1: Vec4, b2: Vec4, b3: Vec4) -> Columns {
     return Columns(
-        Four(b0.x, b1.x, b2.x, b3.x),
-        Four(b0.y, b1.y, b2.y, b3.y),
-        Four(b0.z, b1.z, b2.z, b3.z),
+        Vec4(b0.x, b1.x, b2.x, b3.x),
+        Vec4(b0.y, b1.y, b2.y, b3.y),
+        Vec4(b0.z, b1.z, b2.z, b3.z),
     );
 }
 
-fn dots(a: u32, b: Four) -> vec4<i32> {
+fn dots(a: u32, b: Vec4) -> vec4<i32> {
     return vec4<i32>(dot4I8Packed(a, b.x), dot4I8Packed(a, b.y), dot4I8Packed(a, b.z), dot4I8Packed(a, b.w));
 }
 
-fn with_digits(sums: Weights, a: Four, b: Columns) -> Weights {
+fn with_digits(sums: Weights, a: Vec4, b: Columns) -> Weights {
     return Weights(
         sums.zero + dots(a.x, b.zero),
         sums.one + dots(a.x, b.one) + dots(a.y, b.zero),

@@ -2,19 +2,19 @@
 // of a thread's 8 x 4 products becomes three: of the low digits, of the digit sums and of the high digits. A third of
 // the loads and three times the sums; which kernel is faster depends on the device.
 
-@group(0) @binding(3) var<storage, read_write> products: array<Four>;
+@group(0) @binding(3) var<storage, read_write> products: array<Vec4>;
 
 // Low digits of four rows of a column, sums of low and high digits, and high digits.
 struct Digits {
-    low: Four,
-    both: Four,
-    high: Four,
+    low: Vec4,
+    both: Vec4,
+    high: Vec4,
 }
 
-fn unpacked(packed: Four) -> Digits {
+fn unpacked(packed: Vec4) -> Digits {
     let signed = bitcast<vec4<i32>>(packed);
-    let high = bitcast<Four>(signed >> vec4<u32>(16u));
-    let low = bitcast<Four>((signed << vec4<u32>(16u)) >> vec4<u32>(16u));
+    let high = bitcast<Vec4>(signed >> vec4<u32>(16u));
+    let low = bitcast<Vec4>((signed << vec4<u32>(16u)) >> vec4<u32>(16u));
     return Digits(low, low + high, high);
 }
 

@@ -29,12 +29,12 @@ fn add_partials(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workg
 }
 
 // Adds four 32-bit integers times 2^by, 0 < by < 32.
-fn added_times(sum: Four64, value: vec4<u32>, by: u32) -> Four64 {
+fn added_times(sum: Vec4U64, value: vec4<u32>, by: u32) -> Vec4U64 {
     let high = bitcast<vec4<i32>>(value) >> vec4<u32>(32u - by);
     return added(sum, value << vec4<u32>(by), high);
 }
 
-fn added_plain(sum: Four64, value: vec4<u32>) -> Four64 {
+fn added_plain(sum: Vec4U64, value: vec4<u32>) -> Vec4U64 {
     return added(sum, value, bitcast<vec4<i32>>(value) >> vec4<u32>(31u));
 }
 
@@ -62,8 +62,8 @@ fn add_integers(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workg
 
 // Adds sums of products of 8-bit digits; weight i is 2^(8 i).
 fn with_weights(
-    sum: Four64, zero: vec4<u32>, one: vec4<u32>, two: vec4<u32>, three: vec4<u32>, four: vec4<u32>,
-) -> Four64 {
+    sum: Vec4U64, zero: vec4<u32>, one: vec4<u32>, two: vec4<u32>, three: vec4<u32>, four: vec4<u32>,
+) -> Vec4U64 {
     let low = added_times(added_plain(sum, zero), one, 8u);
     let middle = added_times(added_times(low, two, 16u), three, 24u);
     return added(middle, vec4<u32>(), bitcast<vec4<i32>>(four));

@@ -20,18 +20,18 @@ struct Params {
 const TILE: u32 = 32u;
 
 // Four rows of a column.
-alias Four = vec4<Number>;
+alias Vec4 = vec4<Number>;
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<Four>;
-@group(0) @binding(2) var<storage, read> b: array<Four>;
+@group(0) @binding(1) var<storage, read> a: array<Vec4>;
+@group(0) @binding(2) var<storage, read> b: array<Vec4>;
 
 // Adds products of a column of A with four of B over four rows. Not by `dot`, which needs one more addition.
-fn with_rows(sums: Four, a: Four, b0: Four, b1: Four, b2: Four, b3: Four) -> Four {
-    let first = sums + a.x * Four(b0.x, b1.x, b2.x, b3.x);
-    let second = first + a.y * Four(b0.y, b1.y, b2.y, b3.y);
-    let third = second + a.z * Four(b0.z, b1.z, b2.z, b3.z);
-    return third + a.w * Four(b0.w, b1.w, b2.w, b3.w);
+fn with_rows(sums: Vec4, a: Vec4, b0: Vec4, b1: Vec4, b2: Vec4, b3: Vec4) -> Vec4 {
+    let first = sums + a.x * Vec4(b0.x, b1.x, b2.x, b3.x);
+    let second = first + a.y * Vec4(b0.y, b1.y, b2.y, b3.y);
+    let third = second + a.z * Vec4(b0.z, b1.z, b2.z, b3.z);
+    return third + a.w * Vec4(b0.w, b1.w, b2.w, b3.w);
 }
 
 // Row and column of a tile. In a symmetric product, row y is paired with row n - 1 - y: together they have n + 1 tiles

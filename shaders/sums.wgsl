@@ -4,26 +4,26 @@
 @group(0) @binding(3) var<storage, read_write> sums: array<vec4<u32>>;
 
 // Four 64-bit integers.
-struct Four64 {
+struct Vec4U64 {
     low: vec4<u32>,
     high: vec4<u32>,
 }
 
-fn load(four: u32) -> Four64 {
+fn load(four: u32) -> Vec4U64 {
     let first = sums[2u * four];
     let second = sums[2u * four + 1u];
-    return Four64(vec4<u32>(first.xz, second.xz), vec4<u32>(first.yw, second.yw));
+    return Vec4U64(vec4<u32>(first.xz, second.xz), vec4<u32>(first.yw, second.yw));
 }
 
-fn store(four: u32, sum: Four64) {
+fn store(four: u32, sum: Vec4U64) {
     sums[2u * four] = vec4<u32>(sum.low.x, sum.high.x, sum.low.y, sum.high.y);
     sums[2u * four + 1u] = vec4<u32>(sum.low.z, sum.high.z, sum.low.w, sum.high.w);
 }
 
-fn added(to: Four64, low: vec4<u32>, high: vec4<i32>) -> Four64 {
+fn added(to: Vec4U64, low: vec4<u32>, high: vec4<i32>) -> Vec4U64 {
     let sum = to.low + low;
     let carry = select(vec4<u32>(), vec4<u32>(1u), sum < low);
-    return Four64(sum, to.high + bitcast<vec4<u32>>(high) + carry);
+    return Vec4U64(sum, to.high + bitcast<vec4<u32>>(high) + carry);
 }
 
 // Splits f32 sums of products of values in units of 2^-23 each, below 64 in magnitude: multiples of 2^-14 and the rest,

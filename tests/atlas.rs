@@ -80,9 +80,9 @@ fn written(folder: &Path, list: &str) -> PathBuf {
 /// Runs to the end and returns standard output and error.
 fn done(mut command: Command) -> (String, String) {
     let Output { status, stdout, stderr } = command.output().expect("the program runs");
-    let [told, said] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).expect("UTF-8"));
-    assert_eq!(status.code(), Some(0), "{said}");
-    (told, said)
+    let [stdout, stderr] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).expect("UTF-8"));
+    assert_eq!(status.code(), Some(0), "{stderr}");
+    (stdout, stderr)
 }
 
 fn index(folder: &Path) -> Index {
@@ -132,9 +132,9 @@ fn a_killed_atlas_goes_on_where_it_was_and_a_model_that_fails_is_a_line() {
 
     mirror.faults().clear();
     mirror.stats().reset();
-    let (told, said) = done(atlas(mirror.url(), &home, &list, &out));
-    assert!(said.contains("model 1 of 3: made/one on tales:1: kept") && said.contains("model 2 of 3"), "{said}");
-    assert!(told.contains("3 models: 1 measured, 1 kept, 1 failed"), "{told}");
+    let (stdout, stderr) = done(atlas(mirror.url(), &home, &list, &out));
+    assert!(stderr.contains("model 1 of 3: made/one on tales:1: kept") && stderr.contains("model 2 of 3"), "{stderr}");
+    assert!(stdout.contains("3 models: 1 measured, 1 kept, 1 failed"), "{stdout}");
     assert_eq!(mirror.stats().requests("made/one"), 0, "the first was not even looked up");
     assert!(mirror.stats().requests("made/broken") > 0, "what failed is tried again");
     assert!(mirror.stats().requests("made/three") > 0);
@@ -148,7 +148,7 @@ fn a_killed_atlas_goes_on_where_it_was_and_a_model_that_fails_is_a_line() {
     assert_eq!((one.title.as_str(), three.title.as_str()), ("The first", "made/three"));
     let error = broken.error.as_deref().expect("a sentence");
     assert!(error.contains("tensor h.2.") && error.contains("missing") && error.contains("; "), "{error}");
-    assert!(told.contains(error) && broken.measured.is_none(), "{told}");
+    assert!(stdout.contains(error) && broken.measured.is_none(), "{stdout}");
 
     let undisturbed = folder.join("undisturbed");
     done(atlas(mirror.url(), &folder.join("another-home"), &list, &undisturbed));
@@ -178,9 +178,9 @@ fn tells_of_reports(index: &Index, folder: &Path) {
         (ours.expect("a value") - published[block].as_f64().expect("a number")).abs()
     };
     let most = one.summary.curve(Field::R2LinScalar).iter().enumerate().map(difference).fold(0.0, f64::max);
-    let told = one.published.as_ref().and_then(|published| published.most).expect("a difference");
+    let largest = one.published.as_ref().and_then(|published| published.most).expect("a difference");
     assert_eq!(
-        (told.value, difference((told.block, &one.summary.curve(Field::R2LinScalar)[told.block]))),
+        (largest.value, difference((largest.block, &one.summary.curve(Field::R2LinScalar)[largest.block]))),
         (most, most)
     );
 }
@@ -245,9 +245,9 @@ fn only_what_is_asked_for_anew_is_measured_anew() {
             "[defaults]\nrows = {rows}\nseq_len = 32\nbackend = 'cpu'\n[[model]]\nid = 'local'\ntext = 'story.txt'\n{title}"
         )
     };
-    let is_kept = |(told, _): (String, String)| {
-        assert!(told.contains("1 kept") != told.contains("1 measured"), "{told}");
-        told.contains("1 kept")
+    let is_kept = |(stdout, _): (String, String)| {
+        assert!(stdout.contains("1 kept") != stdout.contains("1 measured"), "{stdout}");
+        stdout.contains("1 kept")
     };
     assert!(!is_kept(run(&list("", 640))), "the first time");
     let entry = index(&out).models.remove(0);
@@ -310,9 +310,9 @@ fn the_projects_own_list_is_one() {
     let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("atlas.toml");
     let mut command = atlas("http://127.0.0.1:9", &folder.join("home"), &list, &folder.join("out"));
     command.env("HF_HUB_OFFLINE", "1");
-    let (told, _) = done(command);
+    let (stdout, _) = done(command);
     let models = index(&folder.join("out")).models;
-    assert!(models.len() >= 6 && told.contains(&format!("{} failed", models.len())), "{told}");
+    assert!(models.len() >= 6 && stdout.contains(&format!("{} failed", models.len())), "{stdout}");
     let pair = models.windows(2).find(|pair| pair[1].id == format!("{}-Instruct", pair[0].id));
     let pair = pair.expect("a base model and its instruct version");
     assert_eq!(pair[0].text, pair[1].text);

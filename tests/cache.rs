@@ -211,8 +211,8 @@ fn a_program_that_waits_for_another_says_so_once_where_no_terminal_is() {
     program.store.unlock(&key);
     waiting.wait().expect("an end");
     reader.join().expect("a reader").expect("a listener");
-    let told = "waiting: another program is downloading config.json";
-    assert_eq!(first.as_deref(), Ok(told));
+    let waiting = "waiting: another program is downloading config.json";
+    assert_eq!(first.as_deref(), Ok(waiting));
     let rest: Vec<String> = lines.try_iter().collect();
     assert!(!rest.iter().any(|line| line.contains("waiting")), "{rest:?}");
 }

@@ -128,7 +128,7 @@ fn captured_rows_are_told_of_as_rows() {
     let damaged = text(&folder.join("damaged.safetensors"));
     fs::write(&damaged, "{}{}{}{}{}{}").expect("a file");
     let absent = text(&folder.join("absent.safetensors"));
-    let told = [
+    let refusals = [
         (vec!["fit", &*good, "--window", "0"], &["--window", "row per window"][..]),
         (vec!["fit", &*good, "--window", "100"], &["--window", "capture more rows"]),
         (vec!["fit", &*nan], &["tensor y", "row 0"]),
@@ -138,7 +138,7 @@ fn captured_rows_are_told_of_as_rows() {
         (vec!["fit", "."], &[".: ", "folder"]),
         (vec!["fit", &*wide, "--window", "1", "--folds", "2", "--backend", "cpu"], &["400000 outputs", "MB", "folds"]),
     ];
-    for (args, words) in told {
+    for (args, words) in refusals {
         assert_complains(&args, words);
         let said = String::from_utf8_lossy(&straightedge(&args).stderr).into_owned();
         for foreign in ["--seq-len", "longer text", "the model", "download it", "weights"] {
@@ -371,8 +371,8 @@ fn a_report_of_the_version_before_opens_as_it_was_and_equals_itself() {
 
     let (old, other) = (text(&path), text(&folder("before").join("other.json")));
     let same = straightedge(&["compare", &old, &old]);
-    let told = String::from_utf8_lossy(&same.stdout).into_owned();
-    assert!(same.status.code() == Some(0) && told.contains("block 3: largest difference 0.00e0 of "), "{told}");
+    let text = String::from_utf8_lossy(&same.stdout).into_owned();
+    assert!(same.status.code() == Some(0) && text.contains("block 3: largest difference 0.00e0 of "), "{text}");
     let compared = |change: &dyn Fn(&mut Report)| {
         let mut changed = report.clone();
         change(&mut changed);
@@ -380,11 +380,11 @@ fn a_report_of_the_version_before_opens_as_it_was_and_equals_itself() {
         let output = straightedge(&["compare", &old, &other, "--tolerance", "1e-5"]);
         (output.status.code(), String::from_utf8_lossy(&output.stdout).lines().nth(2).unwrap_or_default().to_string())
     };
-    let told = |status, line: &str| (Some(status), line.to_string());
-    assert_eq!(compared(&|report| report.model.sha256 = Some("0".into())), told(1, "other weights"));
-    assert_eq!(compared(&|report| report.corpus.sha256 = Some("0".into())), told(1, "another text"));
-    assert_eq!(compared(&|report| report.protocol.seed += 1), told(1, "another protocol"));
-    assert_eq!(compared(&|report| report.device.backend = "gpu".into()), told(0, "another device"));
+    let outcome = |status, line: &str| (Some(status), line.to_string());
+    assert_eq!(compared(&|report| report.model.sha256 = Some("0".into())), outcome(1, "other weights"));
+    assert_eq!(compared(&|report| report.corpus.sha256 = Some("0".into())), outcome(1, "another text"));
+    assert_eq!(compared(&|report| report.protocol.seed += 1), outcome(1, "another protocol"));
+    assert_eq!(compared(&|report| report.device.backend = "gpu".into()), outcome(0, "another device"));
     assert_eq!(compared(&|report| report.orders.get_mut("by_cost").expect("steps").swap(0, 1)).0, Some(1));
     let nudged = |by: f64| move |report: &mut Report| report.blocks[3].condition = Some(414.108_922_106_295_2 * by);
     assert_eq!((compared(&nudged(1.001)).0, compared(&nudged(1.1)).0), (Some(0), Some(1)));

@@ -369,8 +369,8 @@ fn the_command_line_tells_both_texts_and_takes_maps_that_were_dumped() {
     assert_eq!(straightedge(&measure).status.code(), Some(0));
     let base = ["continue", "calibration", "--prompt", "ABC", "--tokens", "5", "--backend", "cpu"];
     let with = |more: &[&str]| straightedge(&[&base[..], more].concat());
-    let told = with(&["--blocks", "0,2", "--maps", &maps, "--out", &out]);
-    assert_eq!(told.status.code(), Some(0), "{}", String::from_utf8_lossy(&told.stderr));
+    let output = with(&["--blocks", "0,2", "--maps", &maps, "--out", &out]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let given: serde_json::Value = serde_json::from_slice(&fs::read(&out).expect("a file")).expect("JSON");
     let fitted: serde_json::Value =
         serde_json::from_slice(&with(&["--blocks", "0,2", "--out", "-"]).stdout).expect("JSON");

@@ -88,8 +88,8 @@ fn the_hubs_own_conversion_comes_first_and_is_known_without_a_network() {
     convert(&folder, &fs::read(folder.join("models/made/tiny").join(FILE)).expect("weights"));
     let store = || Rc::new(DiskStore::new(folder.join("home/hub")));
     let online = hub(&mirror, store(), false);
-    let told = Rc::new(RefCell::new(Vec::new()));
-    let heard = told.clone();
+    let warnings = Rc::new(RefCell::new(Vec::new()));
+    let heard = warnings.clone();
     online.listen(Rc::new(move |event| {
         if let Event::Warning(warning) = event {
             heard.borrow_mut().push((warning.code, warning.text));
@@ -100,8 +100,8 @@ fn the_hubs_own_conversion_comes_first_and_is_known_without_a_network() {
     assert_eq!(open(&online, "made/tiny").id(), files.id());
     assert_eq!(mirror.stats().requests("/discussions"), 1, "asked once in a visit");
     assert!(
-        matches!(&told.borrow()[..], [(code, text)] if code == "converted" && text.contains("refs/pr/3")),
-        "{told:?}"
+        matches!(&warnings.borrow()[..], [(code, text)] if code == "converted" && text.contains("refs/pr/3")),
+        "{warnings:?}"
     );
     let report = measured(Rc::new(files.clone()));
     assert_eq!(report.model.revision.as_deref(), files.id().revision());

@@ -203,8 +203,8 @@ fn layers_that_depend_on_their_number_stay() {
     let (source, out) = (case.at("report.json"), case.at("refused"));
     let remove = ["--remove-layers", "1", "--out", path(&out)];
     let output = run(&[&["export", path(&case.model), "--report", path(&source)][..], &remove].concat());
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(2) && told.contains("scale_attn_by_inverse_layer_idx"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && stderr.contains("scale_attn_by_inverse_layer_idx"), "{stderr}");
     assert!(!out.exists());
 }
 
@@ -214,8 +214,8 @@ fn a_layer_left_out_and_a_linear_block_are_different_layers() {
     case.export("0", "out");
     let output = case.run_export("0", "both", &["--text", path(&case.text), "--remove-layers", "2"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(told.contains("with linear blocks 0 and without layers 2"), "{told}");
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(stdout.contains("with linear blocks 0 and without layers 2"), "{stdout}");
     let (one, both) = (tensors(&case.at("out/model.safetensors")), tensors(&case.at("both/model.safetensors")));
     let name = |layer: usize| one.keys().find(|name| name.ends_with(&format!("h.{layer}.mlp.c_fc.weight")));
     let of = |tensors: &BTreeMap<String, (String, Vec<usize>, Vec<u8>)>, layer| {

@@ -360,10 +360,10 @@ fn captured_rows_of_another_form_are_told_of_as_rows() {
         let previewed = block_on(rows_extent(&job, files, &file));
         let previewed = previewed.map_or_else(Some, |extent| extent.refusal).map(|error| error.to_string());
         assert!(previewed.is_some() || name == "doubles", "{name} is not refused before it is measured");
-        for told in [Some(said), previewed].into_iter().flatten() {
-            words.iter().for_each(|word| assert!(told.contains(word), "{name}, {word}: {told}"));
+        for sentence in [Some(said), previewed].into_iter().flatten() {
+            words.iter().for_each(|word| assert!(sentence.contains(word), "{name}, {word}: {sentence}"));
             for foreign in ["--seq-len", "longer text", "the model", "download", "weights"] {
-                assert!(!told.contains(foreign), "{name} says {foreign}: {told}");
+                assert!(!sentence.contains(foreign), "{name} says {foreign}: {sentence}");
             }
         }
     }

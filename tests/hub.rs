@@ -412,13 +412,13 @@ fn what_was_listed_once_is_known_without_a_network() {
     let config = block_on(first.read("config.json", 0..10)).expect("a file");
     // Nobody listens there.
     let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
-    let (told, heard) = std::sync::mpsc::channel();
+    let (sender, heard) = std::sync::mpsc::channel();
     let closed = hub(&format!("http://127.0.0.1:{port}"), store.clone());
-    closed.listen(Rc::new(move |event| told.send(event).expect("a listener")));
+    closed.listen(Rc::new(move |event| sender.send(event).expect("a listener")));
     let again = block_on(closed.open(&id)).expect("as it was last known");
     let known = format!("using the last known state, commit {}", first.id().revision().expect("a commit"));
-    let is_told = matches!(heard.try_iter().last(), Some(Event::Warning(warning)) if warning.text.ends_with(&known));
-    assert!(again.id() == first.id() && is_told);
+    let is_sent = matches!(heard.try_iter().last(), Some(Event::Warning(warning)) if warning.text.ends_with(&known));
+    assert!(again.id() == first.id() && is_sent);
     // A commit always means the same files: there is nothing to request or warn of.
     block_on(closed.open(first.id())).expect("known");
     assert_eq!(heard.try_iter().count(), 0);

@@ -131,9 +131,9 @@ fn few_rows_are_warned_of_and_so_many_as_the_warning_names_are_enough() {
     let (report, warned) = (only(&few), few.warnings.iter().find(|warning| warning.code == "more_rows"));
     let text = &warned.expect("a warning").text;
     let bias = report.r2_limit.zip(report.r2_lin).map(|(limit, r2)| limit - r2).expect("a limit");
-    let told =
+    let sentence =
         format!("block 0: R² is about {bias:.3} ± {:.3} below its limit", report.r2_limit_error.expect("an error"));
-    assert!(text.starts_with(&told) && text.contains("at 16.0 training rows per input"), "{text}");
+    assert!(text.starts_with(&sentence) && text.contains("at 16.0 training rows per input"), "{text}");
     let needed =
         text.rsplit_once(" rows it would be within 0.005").expect("rows").0.rsplit(' ').next().expect("a number");
     let needed: usize = needed.parse().expect(needed);

@@ -193,8 +193,8 @@ fn a_state_without_room_is_warned_of_and_the_measurement_goes_on() {
     assert_eq!(resume.saved.get(), 2, "it is not tried again");
     let mut found = written(&all);
     let warnings = std::mem::replace(&mut found["warnings"], written(&undisturbed)["warnings"].clone());
-    let is_told = |warning: &&Value| warning["code"] == "not_resumable";
-    assert_eq!(warnings.as_array().expect("warnings").iter().filter(is_told).count(), 1, "{warnings}");
+    let is_reported = |warning: &&Value| warning["code"] == "not_resumable";
+    assert_eq!(warnings.as_array().expect("warnings").iter().filter(is_reported).count(), 1, "{warnings}");
     assert_eq!(found, written(&undisturbed));
     // What was saved before stays, and an interrupted measurement goes on from there.
     let stop = |event: &Event| matches!(event, Event::Span(span) if span.lane == Lane::Forks && span.block == Some(3));

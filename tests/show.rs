@@ -18,6 +18,6 @@ fn a_report_with_endless_names_is_shown() {
     let output =
         Command::new(env!("CARGO_BIN_EXE_straightedge")).arg("show").arg(&path).output().expect("the program runs");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let told = String::from_utf8(output.stdout).expect("UTF-8");
-    assert!(told.contains("\\u{202e}") && told.lines().all(|line| line.chars().count() < 2000), "{told}");
+    let stdout = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(stdout.contains("\\u{202e}") && stdout.lines().all(|line| line.chars().count() < 2000), "{stdout}");
 }

@@ -105,10 +105,10 @@ fn damage_that_shows_at_the_end_takes_along_what_was_measured_of_it() {
     };
     let (report, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &plant);
     let hash = of_hub(&mirror, &cache).sha256(WEIGHTS).expect("a hash");
-    let told = failure.as_ref().map(Error::to_string).unwrap_or_default();
+    let sentence = failure.as_ref().map(Error::to_string).unwrap_or_default();
     let Some(Error::DamagedWeights { file, found, expected: listed, .. }) = failure else { panic!("{failure:?}") };
-    assert!((&*file, &*listed) == (WEIGHTS, &*hash) && found.len() == 64 && found != hash, "{told}");
-    assert!(told.contains(&format!("(SHA-256 {found}, but the hub lists {hash})")), "{told}");
+    assert!((&*file, &*listed) == (WEIGHTS, &*hash) && found.len() == 64 && found != hash, "{sentence}");
+    assert!(sentence.contains(&format!("(SHA-256 {found}, but the hub lists {hash})")), "{sentence}");
     assert!(report.partial && report.blocks.is_empty(), "what came from damaged weights is no result");
     assert!(was_saved.get() && !state.exists(), "nor is it a state to go on from");
     let (report, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &|_| false);
@@ -158,16 +158,17 @@ fn a_state_of_weights_that_were_found_to_be_damaged_elsewhere_is_refused() {
     };
     let (begun, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &stop);
     assert!(state.is_file() && begun.model.sha256_claimed, "{failure:?}, {} blocks", begun.blocks.len());
-    let (files, told) = (of_hub(&mirror, &cache), Rc::new(Cell::new(0)));
-    let heard = told.clone();
+    let (files, reported) = (of_hub(&mirror, &cache), Rc::new(Cell::new(0)));
+    let heard = reported.clone();
     files.listen(Rc::new(move |event| {
-        let is_told = matches!(&event, Event::Warning(warning) if warning.code == "discarded" && warning.text.starts_with(WEIGHTS));
-        heard.set(heard.get() + usize::from(is_told));
+        let is_reported = matches!(&event, Event::Warning(warning) if warning.code == "discarded" && warning.text.starts_with(WEIGHTS));
+        heard.set(heard.get() + usize::from(is_reported));
     }));
     let size = files.repo().files[WEIGHTS].size;
     block_on(files.prepare(&[(WEIGHTS.into(), 0..size)])).expect("all of it, fetched again");
-    assert_eq!(told.get(), 1, "whoever finds the damage is told what it means");
+    assert_eq!(reported.get(), 1, "whoever finds the damage is told what it means");
     let (report, failure) = measured(Rc::new(of_hub(&mirror, &cache)), resume(), &|_| false);
-    let is_told = matches!(&failure, Some(Error::MalformedState { why, .. }) if why.contains("found to be damaged"));
-    assert!(is_told && report.blocks.is_empty(), "{failure:?}");
+    let is_reported =
+        matches!(&failure, Some(Error::MalformedState { why, .. }) if why.contains("found to be damaged"));
+    assert!(is_reported && report.blocks.is_empty(), "{failure:?}");
 }

@@ -472,8 +472,8 @@ fn ten_thousand_mutations_do_not_panic() {
         let found = catch_unwind(AssertUnwindSafe(|| run(&tree)));
         let found = found.unwrap_or_else(|_| panic!("seed {seed} panics"));
         if let Err(error) = &found {
-            let told = error.to_string();
-            assert!(!told.contains("the crate tokenizers fails"), "seed {seed}: a caught panic: {told}");
+            let sentence = error.to_string();
+            assert!(!sentence.contains("the crate tokenizers fails"), "seed {seed}: a caught panic: {sentence}");
         }
         accepted += usize::from(found.is_ok());
     }

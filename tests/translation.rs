@@ -143,9 +143,9 @@ fn direct3ds_compiler_accepts_every_kernel_that_runs_there() {
     write("broken", (text + "nothing", name));
     let arguments: Vec<_> =
         std::iter::once("cs_6_4".as_ref()).chain(files.iter().map(|file| file.as_os_str())).collect();
-    let told: Vec<(String, Option<String>)> =
+    let outcomes: Vec<(String, Option<String>)> =
         serde_json::from_value(python::run("dxc.py", &arguments)).expect("what the compiler says of each");
-    let (broken, accepted) = told.split_last().expect("files");
+    let (broken, accepted) = outcomes.split_last().expect("files");
     assert_eq!(accepted.len(), kernels::all().count());
     for ((file, complaint), kernel) in accepted.iter().zip(kernels::all()) {
         match kernel.needs {

@@ -366,8 +366,8 @@ fn dripped(status: u16) -> (Error, f64) {
 #[test]
 fn a_listing_and_a_refusal_that_drip_end() {
     let (error, seconds) = dripped(200);
-    let is_told = matches!(&error, Error::Network { why, .. } if why == "it was not complete after 120 seconds");
-    assert!(is_told && seconds < 400.0, "two tries: {error} after {seconds} seconds");
+    let is_timeout = matches!(&error, Error::Network { why, .. } if why == "it was not complete after 120 seconds");
+    assert!(is_timeout && seconds < 400.0, "two tries: {error} after {seconds} seconds");
     let (error, seconds) = dripped(404);
     assert!(matches!(&error, Error::HubMissing { .. }) && seconds < 200.0, "{error} after {seconds} seconds");
 }

@@ -116,8 +116,8 @@ fn the_files_of_a_tokenizer_are_found_in_order_of_preference() {
 
 #[track_caller]
 fn refused(files: &Named, file: &str, why: &str) {
-    let told = Tokenizer::from_files(files).err().expect("a refusal").to_string();
-    assert!(told.starts_with(file) && told.contains(why), "{told}");
+    let refusal = Tokenizer::from_files(files).err().expect("a refusal").to_string();
+    assert!(refusal.starts_with(file) && refusal.contains(why), "{refusal}");
 }
 
 #[test]
@@ -161,8 +161,8 @@ fn a_damaged_model_of_sentencepiece_does_not_panic() {
             let found =
                 catch_unwind(AssertUnwindSafe(|| encode(&vec![("tokenizer.model", bytes)], "The river ﬁ 中 e")));
             let found = found.unwrap_or_else(|_| panic!("{name}: seed {seed} panics"));
-            let told = found.as_ref().err().map(Error::to_string).unwrap_or_default();
-            assert!(!told.contains("the crate tokenizers fails"), "{name}: seed {seed}: {told}");
+            let refusal = found.as_ref().err().map(Error::to_string).unwrap_or_default();
+            assert!(!refusal.contains("the crate tokenizers fails"), "{name}: seed {seed}: {refusal}");
             accepted += usize::from(found.is_ok());
         }
     }

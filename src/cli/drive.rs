@@ -169,7 +169,7 @@ pub(super) fn is_interrupted() -> bool {
 struct HealingPace {
     /// The end of the first step: what comes before, such as loading the model again, is no step.
     since: Option<Progress>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl HealingPace {
@@ -178,13 +178,13 @@ impl HealingPace {
 
     /// Seconds of a step, once they are known.
     fn step(&mut self, now: Progress) -> Option<f64> {
-        if self.is_told || now.stage != Stage::Heal || now.done == 0 {
+        if self.is_reported || now.stage != Stage::Heal || now.done == 0 {
             return None;
         }
         let since = *self.since.get_or_insert(now);
         let seconds = now.seconds - since.seconds;
-        self.is_told = now.done > since.done && seconds >= Self::WATCHED;
-        self.is_told.then(|| seconds / (now.done - since.done) as f64)
+        self.is_reported = now.done > since.done && seconds >= Self::WATCHED;
+        self.is_reported.then(|| seconds / (now.done - since.done) as f64)
     }
 }
 

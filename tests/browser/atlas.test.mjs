@@ -108,9 +108,9 @@ trial('models measured by the build are listed, compared with published values, 
     assert.equal(asked.filter((path) => path.endsWith('data/atlas/index.json')).length, 1, 'only once Compare is open');
 
     const made = app.element(`atlas-${SLUG}`);
-    const told = await made.innerText();
-    assert.match(told, /Made <i>model<\/i>\s+made, on tales:1 · measured \d{4}-\d\d-\d\d/);
-    const [, value, block] = told.match(/R² scalar is ([\d.]+) from the published values of gpt2 on WikiText-2 at most, in block (\d+)/);
+    const text = await made.innerText();
+    assert.match(text, /Made <i>model<\/i>\s+made, on tales:1 · measured \d{4}-\d\d-\d\d/);
+    const [, value, block] = text.match(/R² scalar is ([\d.]+) from the published values of gpt2 on WikiText-2 at most, in block (\d+)/);
     assertClose('largest difference', Number(value), most, 0.005 * most);
     assert.equal(Number(block), differences.indexOf(most));
     const failed = app.element('atlas-broken-tales-1');
@@ -128,7 +128,7 @@ trial('models measured by the build are listed, compared with published values, 
     address = app.page.url();
 
     await made.getByTestId('atlas-open').click();
-    await app.told('status', /./);
+    await app.waitForText('status', /./);
     await app.element('chart').locator('svg:visible circle.dot').nth(11).waitFor();
     const opened = await app.report();
     assert.deepEqual(opened.model, report.model);
@@ -141,7 +141,7 @@ trial('models measured by the build are listed, compared with published values, 
     assert.equal(app.page.url(), address);
   });
   await opened(t, folder, query({ runs: 'recorded:demo-gpt2,atlas:broken-tales-1' }), async (app) => {
-    await app.told('error', /atlas:broken-tales-1 is not possible; this build has not measured that model/);
+    await app.waitForText('error', /atlas:broken-tales-1 is not possible; this build has not measured that model/);
     assert.deepEqual(await names(app), ['Demo GPT-2']);
   });
 });

@@ -150,11 +150,11 @@ visit('a held-out row passes through the drawing of a block, and is found in the
     const feature = Math.floor((0.618033988749895 * row % 1) * block.r2_features.length);
     return `Row ${row + 1} of 192 in block 1: feature ${feature} of y is ${two(actual)} σ, the linear map gives ${two(predicted)} σ, and ${two(actual - predicted)} σ is left.`;
   };
-  assert.equal(await app.element('mechanism-told').innerText(), says(0));
+  assert.equal(await app.element('mechanism-values').innerText(), says(0));
   await app.element('mechanism-previous').click();
-  await app.told('mechanism-told', says(191));
+  await app.waitForText('mechanism-values', says(191));
   for (let row = 0; row < 3; row += 1) await app.element('mechanism-next').click();
-  await app.told('mechanism-told', says(2));
+  await app.waitForText('mechanism-values', says(2));
   const drawing = app.element('mechanism-drawing');
   assert.match(await drawing.locator('svg:visible').textContent(), /row 3.*residual stream.*norm.*x128 numbers.*512 units.*y.*ŷ = Wᵀx \+ b/s);
   for (const go of [() => app.element('mechanism-scatter').click(), () => drawing.click()]) {
@@ -172,5 +172,5 @@ visit('a held-out row passes through the drawing of a block, and is found in the
 
   await app.element('lesson-open').click();
   await app.element('step-title-1').waitFor();
-  assert.match(await app.page.locator('.step:visible').getByTestId('mechanism-told').innerText(), /^Row 3 of 192 in block 1/);
+  assert.match(await app.page.locator('.step:visible').getByTestId('mechanism-values').innerText(), /^Row 3 of 192 in block 1/);
 });

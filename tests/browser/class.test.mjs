@@ -108,12 +108,12 @@ for (const [name, size] of Object.entries(SCREENS)) {
         assert.ok(needed <= there, `step ${step} is ${needed} wide where ${there} are`);
         await app.element('lesson-next').click();
       }
-      await app.told('lesson-summary', /^The lesson is done/);
-      await app.told('summary-2', /reaches an R² of 0\.99\d/);
-      await app.told('summary-3', /24 inputs on 30 rows.*−\d/);
-      await app.told('summary-5', /R² by block: 0\.\d{3}(, 0\.\d{3}){5}/);
-      await app.told('summary-6', /ΔPPL by block/);
-      await app.told('summary-9', /4 of 4/);
+      await app.waitForText('lesson-summary', /^The lesson is done/);
+      await app.waitForText('summary-2', /reaches an R² of 0\.99\d/);
+      await app.waitForText('summary-3', /24 inputs on 30 rows.*−\d/);
+      await app.waitForText('summary-5', /R² by block: 0\.\d{3}(, 0\.\d{3}){5}/);
+      await app.waitForText('summary-6', /ΔPPL by block/);
+      await app.waitForText('summary-9', /4 of 4/);
       assert.deepEqual(await findings(app.page), []);
       assert.deepEqual(app.faults, []);
     } finally {
@@ -174,9 +174,9 @@ visit('progress outlasts the tab, and starting over erases it', { webgpu: false,
   await app.element('start-over').click();
   await app.element('start-over-now').click();
   await app.element('step-title-1').and(app.page.locator(':visible')).waitFor();
-  await app.told('lesson-progress', /^0 of 9/);
+  await app.waitForText('lesson-progress', /^0 of 9/);
   await app.page.reload();
-  await app.told('lesson-progress', /^0 of 9/);
+  await app.waitForText('lesson-progress', /^0 of 9/);
   assert.doesNotMatch(await app.page.evaluate(() => JSON.stringify(localStorage)), /16512/);
 });
 

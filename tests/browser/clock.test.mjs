@@ -59,7 +59,7 @@ function batches({ windows, folds, seq_len }) {
   return folds * of_fold;
 }
 
-const told = (what, { report, opening, whole, late }) => {
+const logWork = (what, { report, opening, whole, late }) => {
   const work = between(opening, whole);
   console.log(`    ${what}: ${report.seconds.total.toFixed(2)} s ${late ? JSON.stringify(late) : ''}`);
   console.log(`      opening: ${opening.waits} waits, ${opening.submissions} submissions, ${sum(opening.dispatches)} dispatches`);
@@ -74,8 +74,8 @@ const timed = ({ blocks }) => blocks.flatMap((block) => Object.values(block.row_
 trial('a device that answers every 100 ms and a clock of 1 ms change no numbers, and cost few waits', async () => {
   const calm = await measured('');
   const hostile = await measured(lateAnswers(GRID, GRAIN));
-  told('usual clock', calm);
-  const work = told('hostile clock', hostile);
+  logWork('usual clock', calm);
+  const work = logWork('hostile clock', hostile);
   const blocks = hostile.report.blocks.length;
   const of_batches = batches(hostile.report.protocol);
 
@@ -108,7 +108,7 @@ const SWAP = { ...CHOICE, rows: 1280, measures: 'swap' };
 
 trial('a browser that calls back at every submission is asked by empty ones, and times networks', async () => {
   const { report, opening, whole, late } = await measured(lateAnswers(GRID, GRAIN, true), SWAP);
-  told('calls back at submissions', { report, opening, whole, late });
+  logWork('calls back at submissions', { report, opening, whole, late });
   assert.ok(late.bySubmission > 10 * late.byTimer, `${late.bySubmission} callbacks at submissions, ${late.byTimer} by the timer`);
   assert.ok(late.idle <= LOST, `the device was idle for ${late.idle} ms because callbacks were late`);
   for (const kernel of RIVALS) assert.ok(whole.dispatches[kernel] > 0, `${kernel} does not compete`);

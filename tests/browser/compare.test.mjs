@@ -45,13 +45,13 @@ function marks(app, at) {
 
 /** The next `count` names in front, however short they are shown. */
 function nextNames(app, count) {
-  return app.element('front-name').evaluate((element, count) => new Promise((told) => {
+  return app.element('front-name').evaluate((element, count) => new Promise((resolve) => {
     const names = [];
     const watcher = new MutationObserver(() => {
       names.push(element.innerText);
       if (names.length < count) return;
       watcher.disconnect();
-      told(names);
+      resolve(names);
     });
     watcher.observe(element, { childList: true, subtree: true, characterData: true });
   }), count);
@@ -83,9 +83,9 @@ visit('recordings are compared before anything is measured', { webgpu: false }, 
 
   await app.element('chart-0').focus();
   for (const key of ['ArrowRight', 'ArrowRight', 'ArrowDown']) await app.page.keyboard.press(key);
-  const told = (await app.element('readout-0').innerText()).replace('−', '-');
-  assert.match(told, /^Block 1, Demo Llama \(recorded\): R² /);
-  assertClose('told', Number(told.match(/R² (-?[\d.]+)/)[1]), expected['demo-llama'].r2_lin[1], 1e-6);
+  const text = (await app.element('readout-0').innerText()).replace('−', '-');
+  assert.match(text, /^Block 1, Demo Llama \(recorded\): R² /);
+  assertClose('readout', Number(text.match(/R² (-?[\d.]+)/)[1]), expected['demo-llama'].r2_lin[1], 1e-6);
 });
 
 visit('every ready comparison has its lines, and two of them their layers', { webgpu: false }, async (app) => {
@@ -157,9 +157,9 @@ visit('a recording is measured here by one click, and found again', { webgpu: fa
   assert.equal(others, 0, 'one measurement at a time');
   assert.equal(await app.ended(), 'finished');
   assert.equal(await marks(app, 0).count(), 24);
-  const told = await app.element('facts-0').locator('li').first().innerText();
-  assert.match(told, /^Demo Llama: measured here, it differs from the recording by .* at most/);
-  assertClose('measured', Number(told.match(/by ([\d.e−]+) at/)[1].replace('−', '-')), 0, 1e-5);
+  const text = await app.element('facts-0').locator('li').first().innerText();
+  assert.match(text, /^Demo Llama: measured here, it differs from the recording by .* at most/);
+  assertClose('measured', Number(text.match(/by ([\d.e−]+) at/)[1].replace('−', '-')), 0, 1e-5);
   assert.equal((await app.report()).model.id, 'demo-llama');
 });
 

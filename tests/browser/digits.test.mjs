@@ -41,8 +41,8 @@ for (const [lang, sign] of [['en', '.'], ['de', ',']]) {
 
     await app.element('chart').focus();
     for (const key of ['Home', 'ArrowRight']) await app.page.keyboard.press(key);
-    const told = point(await app.element('readout').innerText());
-    assert.ok(told.includes(`R² ${rounded} (${block.r2_lin.toFixed(6)})`), told);
+    const text = point(await app.element('readout').innerText());
+    assert.ok(text.includes(`R² ${rounded} (${block.r2_lin.toFixed(6)})`), text);
     await app.page.keyboard.press('Enter');
     const number = app.element('block-numbers').locator('[data-field=r2_lin]');
     assert.equal(point(await number.innerText()), rounded);

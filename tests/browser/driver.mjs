@@ -133,12 +133,12 @@ function watch(page, isAllowed) {
 export async function startMirror(folder, throttle) {
   const limit = throttle ? ['--throttle', String(throttle)] : [];
   const child = spawn(setting('XTASK'), ['hub', folder, '--port', '0', '--cdn-port', '0', ...limit]);
-  const url = await new Promise((told, failed) => {
+  const url = await new Promise((resolve, failed) => {
     let said = '';
     child.stdout.on('data', (text) => {
       said += text;
       const found = said.match(/http:\/\/[^\s/]+/);
-      if (found) told(found[0]);
+      if (found) resolve(found[0]);
     });
     child.on('exit', (status) => failed(new Error(`the mirror ended with ${status}: ${said}`)));
   });
@@ -206,7 +206,7 @@ export class App {
   async hub(id) {
     await this.choose({ 'model-select': ':hub' });
     await this.element('hub-id').fill(id);
-    await this.element('hub-look').click();
+    await this.element('hub-preview').click();
     const known = this.element('preflight').and(this.page.locator(':is([data-state=known], [data-state=refused], [data-state=failed])'));
     await known.waitFor();
     return known.getAttribute('data-state');
@@ -282,7 +282,7 @@ export class App {
   }
 
   /** Waits until an element's text matches `words`. */
-  async told(name, words) {
+  async waitForText(name, words) {
     const element = this.element(name).filter({ hasText: words });
     await element.waitFor().catch(async () => {
       const said = await this.element(name).allInnerTexts();

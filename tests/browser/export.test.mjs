@@ -66,7 +66,7 @@ visit('figures of several measurements leave with where each line is from', TABL
 
 visit('a browser that cannot make a file says so', TABLE, async (app) => {
   const refused = app.element('exports-profile').getByRole('status');
-  await app.page.evaluate(() => { HTMLCanvasElement.prototype.toBlob = (told) => told(null); });
+  await app.page.evaluate(() => { HTMLCanvasElement.prototype.toBlob = (callback) => callback(null); });
   await app.element('png-profile').click();
   await refused.filter({ hasText: 'could not create' }).waitFor();
   await app.saved('svg-profile');

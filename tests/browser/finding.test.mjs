@@ -35,7 +35,7 @@ visit('a link holds the result, and another browser shows and verifies it', SMAL
   assert.match(link, /model=demo-gpt2|#r=1/);
   await app.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await app.element('share-copy').click();
-  await app.told('share-copy', /Copied/);
+  await app.waitForText('share-copy', /Copied/);
   assert.equal(await app.page.evaluate(() => navigator.clipboard.readText()), link);
   assert.match(await app.page.title(), /^Demo GPT-2: \d of 6 blocks more than half linear – Straightedge$/);
   const cite = await way(app, 'share-cite');
@@ -69,7 +69,7 @@ visit('a result that is opened in the same tab replaces the recording, and hosti
   await app.measure();
   const fragment = new URL(await way(app, 'share-link')).hash;
   await app.page.evaluate((hash) => { location.hash = hash; }, fragment);
-  await app.told('status', /From a link/);
+  await app.waitForText('status', /From a link/);
   // The same pseudo-random mutations every time.
   let state = 24;
   const below = (bound) => {
@@ -106,7 +106,7 @@ visit('a result that is opened in the same tab replaces the recording, and hosti
   assert.ok(followed > 200, `${followed} followed`);
   // The page still works: the intact link is shown again.
   await app.page.evaluate((hash) => { location.hash = hash; }, fragment);
-  await app.told('status', /From a link.*6 blocks/);
+  await app.waitForText('status', /From a link.*6 blocks/);
 });
 
 trial('report= opens a report of another host, which is named, and refuses what is none', async () => {
@@ -146,10 +146,10 @@ trial('report= opens a report of another host, which is named, and refuses what 
     }
   };
   await open_('/good.json', async (app) => {
-    await app.told('status', /From https:\/\/host\.example\/good\.json, not measured on your machine: 6 blocks/);
+    await app.waitForText('status', /From https:\/\/host\.example\/good\.json, not measured on your machine: 6 blocks/);
     assert.match(app.page.url(), /report=https:\/\/host\.example\/good\.json/, 'it survives a reload');
     await app.element('share').evaluate((fold) => { fold.open = true; });
-    await app.told('share-note', /names the report’s address/);
+    await app.waitForText('share-note', /names the report’s address/);
     await app.started();
     assert.deepEqual((await app.report()).blocks, report.blocks);
     await app.order(app.element('replay'));
@@ -164,8 +164,8 @@ trial('report= opens a report of another host, which is named, and refuses what 
   };
   for (const [path, words] of Object.entries(refusals)) {
     await open_(path, async (app) => {
-      assert.ok((await app.told('error', words)).includes(`https://host.example${path}`));
-      await app.told('status', /Recorded with this page/);
+      assert.ok((await app.waitForText('error', words)).includes(`https://host.example${path}`));
+      await app.waitForText('status', /Recorded with this page/);
       if (path !== '/silent.json') return;
       await app.started();
       await app.choose({ rows: 1280 });

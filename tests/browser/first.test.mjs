@@ -168,9 +168,9 @@ visit('recorded texts are those that the engine adds here', { webgpu: false, que
     const [original, linear] = await app.page.locator('.flow').allInnerTexts();
     assert.equal(spaced(linear), spaced(shown.text), on.join());
     assert.notEqual(spaced(original), spaced(linear));
-    const told = await app.element('sides-status').innerText();
-    const [mean, low, high] = told.match(/Mean KL ([\d.]+) \(95.%: ([\d.]+) to ([\d.]+)\) nats/).slice(1);
-    assert.ok(Number(low) < Number(mean) && Number(mean) < Number(high), told);
+    const text = await app.element('sides-status').innerText();
+    const [mean, low, high] = text.match(/Mean KL ([\d.]+) \(95.%: ([\d.]+) to ([\d.]+)\) nats/).slice(1);
+    assert.ok(Number(low) < Number(mean) && Number(mean) < Number(high), text);
     assertClose('mean KL', Number(mean), Number(shown.kl), 0.006 * Number(mean));
     assert.equal(await app.element('recorded-texts').count(), 0, 'what was measured here takes its place');
   }

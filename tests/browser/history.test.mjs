@@ -22,7 +22,7 @@ visit('a reload shows the last result again, and it is listed, named, compared, 
   await has(app, 1);
   await app.page.reload();
   await app.started();
-  await app.told('status', /6 blocks measured on/);
+  await app.waitForText('status', /6 blocks measured on/);
   assert.deepEqual((await app.report()).blocks, first.blocks, 'with every digit');
   assert.equal(await app.element('replay').count(), 0, 'it can be extended as before');
   await app.view('losses');
@@ -50,21 +50,21 @@ visit('a reload shows the last result again, and it is listed, named, compared, 
   assert.deepEqual(file.results[1].report.blocks.map(({ r2_lin }) => r2_lin), first.blocks.map(({ r2_lin }) => r2_lin));
 
   await app.afresh();
-  await app.told('status', /Recorded with this page/);
+  await app.waitForText('status', /Recorded with this page/);
   await has(app, 2);
   assert.deepEqual(await names(app), ['Shorter windows', 'demo-gpt2 · tales:1']);
   await list(app);
   await app.element('kept-compare').last().click();
   await app.element('runs').filter({ hasText: 'demo-gpt2 · tales:1' }).waitFor();
   await app.element('kept-open').first().click();
-  await app.told('status', /6 blocks measured on/);
+  await app.waitForText('status', /6 blocks measured on/);
   assert.equal((await app.report()).protocol.seq_len, 64);
 
   await app.element('kept-delete').first().click();
   await has(app, 1);
   await app.page.reload();
   await app.started();
-  await app.told('status', /Recorded with this page/);
+  await app.waitForText('status', /Recorded with this page/);
   await has(app, 1);
   assert.deepEqual(await names(app), ['demo-gpt2 · tales:1']);
   assert.doesNotMatch(await app.page.locator('body').innerText(), /was deleted/, 'what was deleted is not asked for');
@@ -98,7 +98,7 @@ visit('what was finished before the tab was closed is shown when it is opened ag
   await again.element('resume').waitFor();
   await again.view('profile');
   await again.element('row-0').waitFor();
-  await again.told('status', /Results so far are kept/);
+  await again.waitForText('status', /Results so far are kept/);
   await again.order(again.element('resume'));
   assert.equal(await again.ended(), 'finished');
   await has(again, 1);
@@ -119,7 +119,7 @@ visit('after the page itself crashed its measurement goes on in a new tab', {
   await page.goto(process.env.STRAIGHTEDGE_URL);
   const again = new App(app.browser, page, app.faults);
   await again.started();
-  await again.told('unfinished', /stopped before block [1-5] of 6/);
+  await again.waitForText('unfinished', /stopped before block [1-5] of 6/);
   await again.order(again.element('resume'));
   assert.equal(await again.ended(), 'finished');
   const report = await again.report();
@@ -134,7 +134,7 @@ trial('without storage one sentence says so, and everything else works', async (
   const app = await open({ webgpu: false, query: SMALL.query, before: refuse });
   try {
     await app.started();
-    await app.told('history-sum', /cannot keep results \(storage is blocked\)/);
+    await app.waitForText('history-sum', /cannot keep results \(storage is blocked\)/);
     await app.measure();
     assert.equal(await app.element('kept-name').count(), 0);
     assert.deepEqual(app.faults, []);

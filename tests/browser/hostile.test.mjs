@@ -185,7 +185,7 @@ visit('a final norm that overflows, fewer layers and too many folds are told, no
   await app.choose({ folds: 4096 });
   // Refused by the form itself, so that no measurement begins.
   await app.element('run').click();
-  await app.told('error', /4096.*1000/);
+  await app.waitForText('error', /4096.*1000/);
 });
 
 visit('a report that orders more steps than could ever end is refused, and the page goes on', { webgpu: false }, async (app) => {
@@ -199,12 +199,12 @@ visit('a report that orders more steps than could ever end is refused, and the p
   };
   // More than a number of the page holds.
   await choose(1e15);
-  await app.told('error', /^report\.json: not a Straightedge report of schema 1 \(.*1000000000000000.*\); export it again$/);
+  await app.waitForText('error', /^report\.json: not a Straightedge report of schema 1 \(.*1000000000000000.*\); export it again$/);
   assert.equal(await app.element('replay').count(), 0);
   await choose(4e9);
   // Refused by the form itself, so that no measurement begins.
   await app.element('replay').click();
-  await app.told('error', /^heal steps: 4000000000 is not possible; give at most 1000000 steps$/);
+  await app.waitForText('error', /^heal steps: 4000000000 is not possible; give at most 1000000 steps$/);
   await choose(saved.ordered.training.heal_steps);
   await app.order(app.element('replay'));
   assert.equal(await app.ended(), 'finished');

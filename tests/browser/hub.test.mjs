@@ -44,8 +44,8 @@ visit('every family is measured from its id as it is from its folder, and once m
     await app.choose(SMALL);
     const local = await app.measure();
     assert.equal(await app.hub(`test/${family}`), 'known');
-    const told = await app.element('preflight').innerText();
-    assert.match(told, /to download/);
+    const text = await app.element('preflight').innerText();
+    assert.match(text, /to download/);
     const remote = await app.measure();
     assert.equal(remote.model.id, `test/${family}`);
     assert.match(remote.model.revision, /^[0-9a-f]{40}$/);
@@ -60,15 +60,15 @@ visit('every family is measured from its id as it is from its folder, and once m
     assert.deepEqual(calls.map(([, { requests }]) => requests), [1, 1], 'looked up once, and nothing is asked beforehand');
     await app.mirror.reset();
   }
-  await app.told('shelf-sum', /stored in this browser/);
-  assert.equal(await app.element('shelf').locator('li').count(), FAMILIES.length);
+  await app.waitForText('storage-summary', /stored in this browser/);
+  assert.equal(await app.element('storage-items').locator('li').count(), FAMILIES.length);
 
   await app.page.evaluate(() => navigator.serviceWorker.ready);
   await app.page.context().setOffline(true);
   await app.mirror.reset();
   await app.page.reload();
   await app.started();
-  await app.told('preflight', /are here already/);
+  await app.waitForText('preflight', /are here already/);
   await app.choose(SMALL);
   const offline = await app.measure();
   assert.equal(offline.blocks.length > 0, true);
@@ -79,13 +79,13 @@ visit('every family is measured from its id as it is from its folder, and once m
 
   await app.element('downloads').evaluate((fold) => { fold.open = true; });
   await app.mirror.reset();
-  await app.element('shelf').locator('li button').first().click();
-  await app.page.waitForFunction((count) => document.querySelectorAll('[data-testid=shelf] li').length === count, FAMILIES.length - 1);
+  await app.element('storage-items').locator('li button').first().click();
+  await app.page.waitForFunction((count) => document.querySelectorAll('[data-testid=storage-items] li').length === count, FAMILIES.length - 1);
   await app.page.waitForTimeout(2000); // Longer than the page waits before it looks a changed choice up.
   const fetched = Object.keys(await app.mirror.stats()).filter((path) => !path.startsWith('/__'));
   assert.deepEqual(fetched, [], 'what was deleted is not fetched anew');
-  await app.element('shelf-clear').click();
-  await app.page.waitForFunction(() => document.querySelectorAll('[data-testid=shelf] li').length === 0);
+  await app.element('storage-clear').click();
+  await app.page.waitForFunction(() => document.querySelectorAll('[data-testid=storage-items] li').length === 0);
 });
 
 const DATASET = 'datasets/Salesforce/wikitext/wikitext-2-raw-v1';
@@ -119,7 +119,7 @@ visit('WikiText-2 comes from the hub, is counted beforehand once it is here, and
   assert.equal(report.corpus.id, 'wikitext-2-test');
   assert.equal(report.corpus.sha256, createHash('sha256').update(PARAGRAPHS.join('')).digest('hex'));
   assert.equal(report.blocks.length, 4);
-  await app.told('extent', /enough for the 640 rows/);
+  await app.waitForText('extent', /enough for the 640 rows/);
   app.faults.length = 0;
 });
 
@@ -157,8 +157,8 @@ visit('each fault is told in its sentence, gives no result, and a later try work
     await app.choose(SMALL);
     await app.run();
     assert.equal(await app.ended(), 'failed', kind);
-    const told = await app.error();
-    assert.match(told, words, `${kind}: ${told}`);
+    const text = await app.error();
+    assert.match(text, words, `${kind}: ${text}`);
     assert.equal(await app.element('row-0').count(), 0, `${kind}: no result`);
     assert.ok(state !== 'known' || path.startsWith('model'), `${kind} is told beforehand: ${state}`);
     await app.mirror.reset();
@@ -205,9 +205,9 @@ visit('what a refusal and a configuration bring of control characters and marks 
     await app.run();
     assert.equal(await app.ended(), 'failed');
     // The text of the element itself: what is laid out may have line breaks.
-    const told = await app.element('error').evaluate((element) => element.textContent);
-    assert.match(told, words);
-    assert.doesNotMatch(told, /[\p{Cc}\u202a-\u202e\u2066-\u2069]/u);
+    const text = await app.element('error').evaluate((element) => element.textContent);
+    assert.match(text, words);
+    assert.doesNotMatch(text, /[\p{Cc}\u202a-\u202e\u2066-\u2069]/u);
   };
   assert.notEqual(await app.hub('test/hostile'), 'known');
   await tells(/\\u\{1b\}\[2J\\u\{202e\}first/);
@@ -272,7 +272,7 @@ visit('cancelled while it lists and while it downloads, it starts again; a close
   await app.choose({ ...SMALL, 'model-select': ':hub' });
   await app.mirror.fault('busy', '/api/', 1000);
   await app.element('hub-id').fill('test/slow');
-  await app.element('hub-look').click();
+  await app.element('hub-preview').click();
   const cancelled = app.cancelWhenSaid('Waiting');
   await app.run();
   await cancelled;
@@ -285,16 +285,16 @@ visit('cancelled while it lists and while it downloads, it starts again; a close
   await app.choose(SMALL);
   await app.mirror.fault('stalled', 'model.safetensors', 1000);
   await app.run();
-  await app.told('progress', /of .* · .*B\/s/);
+  await app.waitForText('progress', /of .* · .*B\/s/);
   await app.element('cancel').click();
   assert.equal((await app.memory()).gpu, 0);
   assert.equal(await app.ended(), 'cancelled');
 
   await app.run();
-  await app.told('progress', /of .* · .*B\/s/);
+  await app.waitForText('progress', /of .* · .*B\/s/);
   await app.page.reload();
   await app.started();
-  await app.told('preflight', /are here already/);
+  await app.waitForText('preflight', /are here already/);
   await app.choose(SMALL);
   const { bytes: before } = total(await app.mirror.stats(), 'model.safetensors');
   await app.mirror.reset();
@@ -339,7 +339,7 @@ visit('a private window without storage measures in memory and says so', { webgp
   const report = await app.measure();
   assert.equal(report.partial, false);
   assert.match(await app.element('warnings').innerText(), /keeps no files for this page .*; downloads last only as long as this page is open/);
-  await app.told('shelf-sum', /cannot store anything \(no files in a private window\)/);
+  await app.waitForText('storage-summary', /cannot store anything \(no files in a private window\)/);
 });
 
 visit('two tabs that download one model both measure it, and the next visit has it', {
@@ -351,7 +351,7 @@ visit('two tabs that download one model both measure it, and the next visit has 
   await page.goto(app.page.url());
   const other = new App(app.browser, page, app.faults, app.mirror);
   await other.started();
-  await other.told('preflight', /to download/);
+  await other.waitForText('preflight', /to download/);
   await other.choose(SMALL);
   const [one, two] = await Promise.all([app.measure(), other.measure()]);
   assert.deepEqual(two.blocks.map((block) => block.r2_lin), one.blocks.map((block) => block.r2_lin));
@@ -359,8 +359,8 @@ visit('two tabs that download one model both measure it, and the next visit has 
   await app.mirror.reset();
   await app.page.reload();
   await app.started();
-  await app.told('preflight', /are here already/);
-  assert.equal(await app.element('shelf').locator('li').count(), 1);
+  await app.waitForText('preflight', /are here already/);
+  assert.equal(await app.element('storage-items').locator('li').count(), 1);
   await app.choose(SMALL);
   await app.measure();
   assert.equal(total(await app.mirror.stats(), 'model.safetensors').requests, 0, 'all of it is stored');

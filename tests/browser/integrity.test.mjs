@@ -23,13 +23,13 @@ const FILES = {
   'worker_bg.wasm': ['cannot be read', '[data-testid=error]', /^engine: worker_bg\.wasm did not arrive as it was built \(.+\); reload the page/],
 };
 
-for (const [file, [words, place, told]] of Object.entries(FILES)) {
+for (const [file, [words, place, expected]] of Object.entries(FILES)) {
   trial(`${file} with another byte is refused at the first visit`, async () => {
     const network = await relay();
     network.changes[file] = changing(words);
     const app = await open({ webgpu: false, query: {}, address: network.address });
     try {
-      if (place) return assert.match(await app.page.locator(place).innerText(), told);
+      if (place) return assert.match(await app.page.locator(place).innerText(), expected);
       // The page works without it.
       await app.started();
       const refusals = app.faults.filter((fault) => /digest.*integrity/.test(fault));

@@ -65,7 +65,7 @@ visit('a link with lang=en is English in a German browser', { webgpu: false, que
 const ENGLISH = /\b(the|of|are|is|with|use|give|and|rows|windows|than)\b/i;
 
 visit('errors and warnings of the engine are German', { webgpu: false, query: { lang: 'de', model: 'demo-gpt2', seq_len: '32', rows: '288', linear: '0-99', seed: 'x' } }, async (app) => {
-  const refused = await app.told('error', /seed in diesem Link/);
+  const refused = await app.waitForText('error', /seed in diesem Link/);
   assert.match(refused, /ganze Zahl/);
   assert.doesNotMatch(refused.replaceAll(/\b(seed|linear)\b/g, ''), ENGLISH);
   await app.element('run').click();
@@ -98,7 +98,7 @@ visit('terms in headings and table heads say what they mean, by pointer, keyboar
   assert.match(await term.getAttribute('title'), /independent directions/);
   assert.equal(await app.element('definition').count(), 0);
   await term.focus();
-  const shown = await app.told('definition', /independent directions/);
+  const shown = await app.waitForText('definition', /independent directions/);
   assert.equal(shown, await term.getAttribute('title'));
   const [at, box] = [await term.boundingBox(), await app.element('definition').boundingBox()];
   assert.ok(box.y >= at.y + at.height && box.y < at.y + at.height + 20, 'below its term');
@@ -111,5 +111,5 @@ visit('terms in headings and table heads say what they mean, by pointer, keyboar
   await app.view('profile');
   const head = app.element('table').locator('thead .term', { hasText: 'R²lin' });
   await head.click();
-  await app.told('definition', /Held-out R² of the best affine map/);
+  await app.waitForText('definition', /Held-out R² of the best affine map/);
 });

@@ -61,7 +61,7 @@ visit('the keyboard alone leads through all steps and out again', { webgpu: fals
       await app.page.waitForFunction((step) => document.activeElement.dataset.testid === `step-title-${step}`, step + 1);
     }
   }
-  await app.told('lesson-summary', /^0 of 9 steps are done/);
+  await app.waitForText('lesson-summary', /^0 of 9 steps are done/);
   await tabTo(app.page, 'lesson-next');
   await keyboard.press('Enter');
   assert.equal(await app.element('lesson').count(), 0);

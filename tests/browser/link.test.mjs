@@ -106,9 +106,9 @@ visit('a wrong value is named and left out, and the rest of the link holds', { w
       site.search = new URLSearchParams({ v: '1', model: 'demo-neox', view: 'losses', seq_len: '64', [name]: value }).toString();
       await app.page.goto(site.href);
       await app.started();
-      const told = await app.error();
-      assert.ok(told.includes(name), `${name}=${value}: ${told}`);
-      assert.match(told, words, `${name}=${value}`);
+      const text = await app.error();
+      assert.ok(text.includes(name), `${name}=${value}: ${text}`);
+      assert.match(text, words, `${name}=${value}`);
       assert.equal(await app.element('model-select').inputValue(), 'demo-neox', `${name}=${value}`);
       assert.equal(await app.element('seq-len').inputValue(), '64', `${name}=${value}`);
       assert.equal(await app.element('tab-losses').getAttribute('aria-selected'), 'true', `${name}=${value}`);
@@ -117,18 +117,18 @@ visit('a wrong value is named and left out, and the rest of the link holds', { w
   site.search = '?v=1&rows=x&backend=tpu&folds=4';
   await app.page.goto(site.href);
   await app.started();
-  const told = await app.error();
-  assert.ok(told.includes('rows') && told.includes('backend'), `all that is refused is named: ${told}`);
+  const text = await app.error();
+  assert.ok(text.includes('rows') && text.includes('backend'), `all that is refused is named: ${text}`);
   assert.equal(await app.element('folds').inputValue(), '4');
 });
 
 visit('a block that the model does not have is told, and not another one shown', { webgpu: false, query: { view: 'block', block: '99' } }, async (app) => {
-  await app.told('block-none', /no block 99.*0 to 5/);
+  await app.waitForText('block-none', /no block 99.*0 to 5/);
   assert.equal(await app.element('block-title').count(), 0);
 });
 
 visit('blocks that the model does not have are told in Side by side', { webgpu: false, query: { view: 'sides', linear: '0-99' } }, async (app) => {
-  await app.told('sides-absent', /6–99|6-99/);
+  await app.waitForText('sides-absent', /6–99|6-99/);
   assert.equal(await app.element('sides-block-5').getAttribute('aria-pressed'), 'true');
 });
 

@@ -17,7 +17,7 @@ visit('captured rows are fitted from a file, and say what cannot be had without 
   assert.equal(await app.element('text-select').count(), 0, 'rows need no text');
   await app.element('rows-file').setInputFiles(ROWS);
   await app.choose({ rows: 1000000, 'seq-len': 32 });
-  await app.told('extent', /rows/);
+  await app.waitForText('extent', /rows/);
   const report = await app.measure();
   assert.equal(report.model.architecture, 'rows');
   assert.equal(report.model.id, 'k4.safetensors');
@@ -31,15 +31,15 @@ visit('captured rows are fitted from a file, and say what cannot be had without 
 visit('a dropped file of rows is taken for one, and a model’s weights alone are not', { webgpu: false }, async (app) => {
   await drop(app.page, [['rows.safetensors', (await readFile(ROWS)).toString('base64')]]);
   assert.equal(await app.element('model-select').inputValue(), ':rows');
-  await app.told('model-note', /rows\.safetensors.*stays on your machine/);
-  await app.told('extent', /rows/);
+  await app.waitForText('model-note', /rows\.safetensors.*stays on your machine/);
+  await app.waitForText('extent', /rows/);
   await drop(app.page, [['model.safetensors', (await readFile(ROWS)).toString('base64')]]);
   assert.match(await app.error(), /config\.json: not found/);
 });
 
 visit('a folder dragged from a file manager is taken with all that is in it', { webgpu: false }, async (app) => {
   await dragFolder(app.page, join(FIXTURES, 'tiny-llama'));
-  await app.told('model-note', /tiny-llama.*nothing leaves your machine/s);
+  await app.waitForText('model-note', /tiny-llama.*nothing leaves your machine/s);
   await app.choose({ 'text-select': 'tales:1', rows: 640, 'seq-len': 32 });
   const report = await app.measure();
   assert.equal(report.model.id, 'tiny-llama');
@@ -47,17 +47,17 @@ visit('a folder dragged from a file manager is taken with all that is in it', { 
 });
 
 visit('tokens are counted against the rows asked for before anything is measured', { webgpu: false }, async (app) => {
-  await app.told('extent', /^3840 tokens fill only 3840 rows.*15\s000 were requested/);
+  await app.waitForText('extent', /^3840 tokens fill only 3840 rows.*15\s000 were requested/);
   await app.choose({ 'model-select': ':own' });
   await app.element('model-folder').setInputFiles(join(FIXTURES, 'tiny-llama'));
   await app.choose({ 'text-select': ':pasted' });
   await app.element('text-input').fill('One word after the other. '.repeat(10));
-  await app.told('extent', /5 folds/);
+  await app.waitForText('extent', /5 folds/);
   assert.match(await app.element('extent').getAttribute('class'), /bad/);
   await app.choose({ 'text-select': 'tales:1', rows: 640 });
-  await app.told('extent', /enough for the 640 rows/);
+  await app.waitForText('extent', /enough for the 640 rows/);
   await app.choose({ rows: 1500000 });
-  await app.told('extent', /1\s500\s000|Counting/);
+  await app.waitForText('extent', /1\s500\s000|Counting/);
   await app.choose({ rows: 640, 'seq-len': 32 });
   const report = await app.measure();
   assert.equal(report.corpus.id, 'tales:1');

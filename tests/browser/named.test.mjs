@@ -12,9 +12,9 @@ const today = () => new Date().toISOString().slice(0, 10);
 
 /** Waits until the description of the result contains all of these words. */
 async function says(app, ...words) {
-  const told = await app.element('about-result').innerText();
-  for (const word of words) assert.ok(told.includes(word), `${word} in: ${told}`);
-  return told;
+  const text = await app.element('about-result').innerText();
+  for (const word of words) assert.ok(text.includes(word), `${word} in: ${text}`);
+  return text;
 }
 
 visit('a recording and a measurement name their own model, text, day and device', { webgpu: false, query: { rows: '1280' } }, async (app) => {
@@ -26,8 +26,8 @@ visit('a recording and a measurement name their own model, text, day and device'
   assert.equal(await app.element('model-select').inputValue(), 'demo-neox', 'another model is chosen');
   const report = await app.report();
   assert.ok(report.date >= before && report.date.slice(0, 10) <= today(), report.date);
-  const told = await says(app, 'demo-gpt2', 'tales:1', report.date.slice(0, 10), 'CPU');
-  assert.doesNotMatch(told, /neox/);
+  const text = await says(app, 'demo-gpt2', 'tales:1', report.date.slice(0, 10), 'CPU');
+  assert.doesNotMatch(text, /neox/);
   for (const view of ['losses', 'block', 'ranks']) {
     await app.view(view);
     await says(app, 'demo-gpt2', 'tales:1');

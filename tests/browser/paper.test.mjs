@@ -110,7 +110,7 @@ visit('the recording of another model is laid over by a link', { webgpu: false, 
   await app.element('chart').locator('path.overlay:not(.line)').nth(5).waitFor();
   await app.element('chart').focus();
   await app.page.keyboard.press('End');
-  const told = (await app.element('readout').innerText()).replace('−', '-');
-  assertClose('told', Number(told.match(/recorded: (-?[\d.]+)\./)[1]), blocks[5].r2_lin, 6e-7);
+  const text = (await app.element('readout').innerText()).replace('−', '-');
+  assertClose('readout', Number(text.match(/recorded: (-?[\d.]+)\./)[1]), blocks[5].r2_lin, 6e-7);
   assert.match(app.page.url(), /overlay=recorded:demo-neox/);
 });

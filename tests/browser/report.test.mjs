@@ -32,9 +32,9 @@ visit('a report is measured again without any difference', { webgpu: false }, as
   await app.element('replay').click();
   assert.equal(await app.ended(), 'finished');
   assert.ok(Math.abs(Number(await app.element('differences').getAttribute('data-most')) - 0.001) < 1e-9);
-  const told = await app.element('differences').innerText();
-  assert.match(told, /r2_lin of block 1/);
-  assert.match(told, /weights differ from those of the report/);
+  const text = await app.element('differences').innerText();
+  assert.match(text, /r2_lin of block 1/);
+  assert.match(text, /weights differ from those of the report/);
 });
 
 visit('a replay orders again what the form has no field for', { webgpu: false }, async (app) => {

@@ -171,7 +171,7 @@ trial('of one result in two tabs each keeps what it adds', async () => {
     await other.started();
     await other.element('history').evaluate((fold) => { fold.open = true; });
     await other.element('kept-open').click();
-    await other.told('status', /6 blocks measured on/);
+    await other.waitForText('status', /6 blocks measured on/);
     await app.element('history').evaluate((fold) => { fold.open = true; });
     for (const [tab, view, measure, count] of [[app, 'controls', 'controls', 1], [other, 'losses', 'swap', 2]]) {
       await tab.view(view);

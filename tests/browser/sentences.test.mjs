@@ -7,23 +7,23 @@ import { visit } from './driver.mjs';
 visit('where nothing is recorded or measured, nothing is called a recording', {
   webgpu: false, query: { model: 'calibration', view: 'healing' },
 }, async (app) => {
-  const told = await app.element('cost-heal').innerText();
-  assert.match(told, /time is known once/);
-  assert.doesNotMatch(told, /recording/);
+  const text = await app.element('cost-heal').innerText();
+  assert.match(text, /time is known once/);
+  assert.doesNotMatch(text, /recording/);
   await app.element('model-select').selectOption('demo-gpt2');
-  await app.told('cost-heal', /machine of the recording.* (s|min|h), the profile included/);
+  await app.waitForText('cost-heal', /machine of the recording.* (s|min|h), the profile included/);
 });
 
 visit('many rows are told with what they take, by what is known of the model', { webgpu: false, query: {} }, async (app) => {
-  await app.told('cost', /machine of the recording.* \d+(\.\d)? (s|min)/);
+  await app.waitForText('cost', /machine of the recording.* \d+(\.\d)? (s|min)/);
   await app.choose({ rows: 99999999 });
-  await app.told('cost', /machine of the recording.* \d+ (s|min|h)/);
+  await app.waitForText('cost', /machine of the recording.* \d+ (s|min|h)/);
   await app.choose({ 'model-select': 'calibration' });
-  await app.told('cost', /6666 times the usual 15\s000 rows/);
+  await app.waitForText('cost', /6666 times the usual 15\s000 rows/);
   await app.choose({ rows: 1280 });
   await app.measure();
   await app.choose({ rows: 99999999 });
-  await app.told('cost', /last measurement here/);
+  await app.waitForText('cost', /last measurement here/);
 });
 
 /** A file of rows with tensors x and y in F32. */
@@ -45,7 +45,7 @@ async function chooseRows(app, buffer) {
 
 visit('what is wrong with captured rows is told of rows, not of a text or of weights', { webgpu: false }, async (app) => {
   await chooseRows(app, rowsFile(10, 4));
-  const few = await app.told('extent', /10 rows are too few, where 160 are needed/);
+  const few = await app.waitForText('extent', /10 rows are too few, where 160 are needed/);
   assert.doesNotMatch(few, /text|token/);
   await app.run();
   assert.equal(await app.ended(), 'failed');
@@ -53,7 +53,7 @@ visit('what is wrong with captured rows is told of rows, not of a text or of wei
 
   const intact = rowsFile(640, 4);
   await chooseRows(app, intact.subarray(0, 2000));
-  const damaged = await app.told('extent', /rows\.safetensors: not captured rows/);
+  const damaged = await app.waitForText('extent', /rows\.safetensors: not captured rows/);
   assert.doesNotMatch(damaged, /weights|download|text|token/);
 
   // Numbers of which products need more than 32 bits.
@@ -62,7 +62,7 @@ visit('what is wrong with captured rows is told of rows, not of a text or of wei
   const { train_rows, heldout_rows } = (await app.measure()).protocol;
   assert.equal(train_rows + heldout_rows, 640);
   await app.choose({ 'seq-len': 999999999 });
-  await app.told('extent', /640 rows are too few, where 4999999995 are needed/);
+  await app.waitForText('extent', /640 rows are too few, where 4999999995 are needed/);
   await app.choose({ 'seq-len': 32 });
 
   await chooseRows(app, rowsFile(640, 4, (x) => { x[37 * 4 + 1] = NaN; }));

@@ -25,14 +25,14 @@ export const counting = () => text(() => {
   wrap(GPUComputePassEncoder.prototype, 'dispatchWorkgroups', function () {
     counted.dispatches[this.kernel] = (counted.dispatches[this.kernel] ?? 0) + 1;
   });
-  const told = self.postMessage;
+  const post = self.postMessage;
   self.postMessage = function (message, ...rest) {
     const event = typeof message === 'string' && JSON.parse(message).event?.event;
     if (event && !event.progress) {
       const { waits, submissions, dispatches } = counted;
       counted.at.push({ event: Object.keys(event)[0], waits, submissions, dispatches: { ...dispatches } });
     }
-    return told.call(self, message, ...rest);
+    return post.call(self, message, ...rest);
   };
 });
 
@@ -101,10 +101,10 @@ export const deviceMemory = () => text(() => {
 /** Says `first block` in the console when the first block of a measurement leaves the worker. */
 export const firstBlock = () => text(() => {
   const own = self.postMessage;
-  let isTold = false;
+  let wasSent = false;
   self.postMessage = function (message, ...rest) {
-    if (!isTold && typeof message === 'string' && JSON.parse(message).event?.event?.block) {
-      isTold = true;
+    if (!wasSent && typeof message === 'string' && JSON.parse(message).event?.event?.block) {
+      wasSent = true;
       console.info('first block');
     }
     return own.call(self, message, ...rest);
@@ -152,7 +152,7 @@ export const losing = (isLate) => text((isLate) => {
   let [isLosing, tell] = [false];
   Object.defineProperty(GPUDevice.prototype, 'lost', {
     get() {
-      const lost = new Promise((told) => { tell = () => told({ reason: 'unknown', message: 'the GPU went away' }); });
+      const lost = new Promise((resolve) => { tell = () => resolve({ reason: 'unknown', message: 'the GPU went away' }); });
       return Promise.race([lost, get.call(this)]);
     },
   });
@@ -242,10 +242,10 @@ export const lateAnswers = (grid, grain, isHeard = false) => text((grid, grain, 
   performance.now = () => Math.floor(now() / grain) * grain;
   const late = { idle: 0, opening: 0, byTimer: 0, bySubmission: 0 };
   self.late = late;
-  const told = self.postMessage;
+  const post = self.postMessage;
   self.postMessage = function (message, ...rest) {
     if (typeof message === 'string' && JSON.parse(message).event?.event?.started) late.opening = late.idle;
-    return told.call(self, message, ...rest);
+    return post.call(self, message, ...rest);
   };
   const { onSubmittedWorkDone } = GPUQueue.prototype;
   // Submissions that the device has not finished, and callbacks that are held back: what releases each.

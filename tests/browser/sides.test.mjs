@@ -50,16 +50,16 @@ visit('two linear blocks go their own way, token by token, and no block none', R
   for (const block of [2, 4]) await app.element(`sides-block-${block}`).click();
   await app.element('sides-prompt').fill('The cook lived in');
   await go(app, 12);
-  const told = await steps(app);
-  assert.equal(told.length, 12);
-  assert.ok(told.every(({ kl }) => kl >= 0) && told.some(({ kl }) => kl > 1e-3), JSON.stringify(told));
-  assert.ok(told.some(({ original, linear }) => original !== linear), 'the texts part');
+  const tokens = await steps(app);
+  assert.equal(tokens.length, 12);
+  assert.ok(tokens.every(({ kl }) => kl >= 0) && tokens.some(({ kl }) => kl > 1e-3), JSON.stringify(tokens));
+  assert.ok(tokens.some(({ original, linear }) => original !== linear), 'the texts part');
   assert.match(await app.element('sides-status').innerText(), /12 tokens; the texts diverge at token \d+\. Mean KL/);
-  const parting = told.findIndex(({ original, linear }) => original !== linear);
+  const parting = tokens.findIndex(({ original, linear }) => original !== linear);
   assert.match(await app.element(`linear-${parting}`).getAttribute('class'), /other/);
   const { data, picture } = await leaves(app, 0);
   assert.deepEqual(data.chart.series[0].points.map(({ y }) => y), data.continuation.steps.map(({ kl }) => kl));
-  for (const [at, { kl }] of told.entries()) assertClose(`KL of token ${at}`, data.chart.series[0].points[at].y, kl, 1e-5);
+  for (const [at, { kl }] of tokens.entries()) assertClose(`KL of token ${at}`, data.chart.series[0].points[at].y, kl, 1e-5);
   assert.ok(data.continuation.steps.every(({ candidates }) => candidates.length >= 5), 'the likeliest tokens of both');
   assert.deepEqual([data.asked.prompt, data.continuation.opening.blocks], ['The cook lived in', [2, 4]]);
   assert.equal(data.made.model.id, 'demo-gpt2');
@@ -82,7 +82,7 @@ visit('two linear blocks go their own way, token by token, and no block none', R
   const same = await steps(app);
   assert.equal(same.length, 8);
   assert.ok(same.every(({ original, linear, kl }) => original === linear && kl === 0), JSON.stringify(same));
-  assert.deepEqual(same.map(({ original }) => original), told.slice(0, 8).map(({ original }) => original));
+  assert.deepEqual(same.map(({ original }) => original), tokens.slice(0, 8).map(({ original }) => original));
   assert.match(await app.element('sides-status').innerText(), /8 tokens, identical in both texts\. Mean KL 0 nats/);
 });
 
@@ -91,13 +91,13 @@ visit('texts of an earlier choice say so, and what was measured for them can be 
   assert.equal(await app.element('sides-stale').count(), 0, 'they are of what is chosen');
   assert.match(await app.element('about-result').innerText(), /demo-gpt2/);
   await app.element('sides-prompt').fill('Another one');
-  await app.told('sides-stale', /the prompt changed/);
+  await app.waitForText('sides-stale', /the prompt changed/);
   await app.element('sides-prompt').fill('A day in');
   await app.page.waitForFunction(() => !document.querySelector('[data-testid=sides-stale]'));
   await app.element('sides-block-1').click();
-  await app.told('sides-stale', /the blocks changed/);
+  await app.waitForText('sides-stale', /the blocks changed/);
   await app.element('model-select').selectOption('demo-neox');
-  await app.told('sides-stale', /: the model changed/);
+  await app.waitForText('sides-stale', /: the model changed/);
   assert.match(await app.element('sides-fit').innerText(), /demo-gpt2.*Compare/);
   await app.view('compare');
   const measured = app.element('add').locator('option', { hasText: 'measured here' });
@@ -114,8 +114,8 @@ visit('an affine block made linear changes nothing', { webgpu: false, query: { m
   await app.element('sides-none').click();
   await app.element('sides-block-0').click();
   await go(app, 6);
-  const told = await steps(app);
-  assert.ok(told.every(({ original, linear, kl }) => original === linear && kl < 1e-6), JSON.stringify(told));
+  const tokens = await steps(app);
+  assert.ok(tokens.every(({ original, linear, kl }) => original === linear && kl < 1e-6), JSON.stringify(tokens));
 });
 
 visit('stopped half-way, what was told stays and the engine is ready again', RECORDED, async (app) => {

@@ -110,11 +110,11 @@ visit('measurements on a device leave its memory as it was, to the byte', { webg
     seen.push({ gpu, wasm, made, bytes });
     if (process.env.SOAK_ROUNDS) console.log(JSON.stringify(seen.at(-1)));
   }
-  const told = JSON.stringify(seen);
-  assert.ok(seen.every(({ gpu }) => gpu === 0), `the engine holds nothing on the device after a measurement: ${told}`);
-  assert.ok(seen.every(({ made }, at) => made > (seen[at - 1]?.made ?? 0)), `each measures on buffers: ${told}`);
+  const text = JSON.stringify(seen);
+  assert.ok(seen.every(({ gpu }) => gpu === 0), `the engine holds nothing on the device after a measurement: ${text}`);
+  assert.ok(seen.every(({ made }, at) => made > (seen[at - 1]?.made ?? 0)), `each measures on buffers: ${text}`);
   for (const { wasm, bytes } of seen.slice(first)) {
-    assert.equal(bytes, seen[first - 1].bytes, told);
-    assert.ok(wasm <= 1.05 * seen[first - 1].wasm, told);
+    assert.equal(bytes, seen[first - 1].bytes, text);
+    assert.ok(wasm <= 1.05 * seen[first - 1].wasm, text);
   }
 });

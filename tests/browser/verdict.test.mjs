@@ -5,19 +5,19 @@ import assert from 'node:assert/strict';
 import { visit } from './driver.mjs';
 
 visit('a sentence above the profile says what it shows, whatever it comes from', { webgpu: false, query: { view: 'profile' } }, async (app) => {
-  const recorded = await app.told('finding', /^Two of six blocks are more than half linear; block 1 is the least linear \(0\.41\) and block 0 the most \(0\.85\)\.$/);
+  const recorded = await app.waitForText('finding', /^Two of six blocks are more than half linear; block 1 is the least linear \(0\.41\) and block 0 the most \(0\.85\)\.$/);
   assert.ok((await app.element('chart').getAttribute('aria-label')).startsWith(recorded), 'it is heard with the chart');
   await app.element('known-openai-community/gpt2').click();
-  await app.told('finding', / of (12|twelve) blocks are more than half linear; block \d+/i);
+  await app.waitForText('finding', / of (12|twelve) blocks are more than half linear; block \d+/i);
   const report = await (await fetch(new URL('data/recorded/demo-llama.json', process.env.STRAIGHTEDGE_URL))).text();
   await app.element('report-file').setInputFiles({ name: 'llama.json', mimeType: 'application/json', buffer: Buffer.from(report) });
   // Published values are R² scalar, which stays chosen.
   const values = JSON.parse(report).blocks.map(({ r2_lin_scalar: value }) => value);
   const least = values.indexOf(Math.min(...values));
-  await app.told('finding', new RegExp(`block ${least} is the least linear \\(${values[least].toFixed(2)}\\)`));
+  await app.waitForText('finding', new RegExp(`block ${least} is the least linear \\(${values[least].toFixed(2)}\\)`));
   await app.view('sides');
   await app.view('profile');
-  await app.told('finding', /least linear/);
+  await app.waitForText('finding', /least linear/);
 });
 
 visit('while it is measured, the profile grows, and what it says is provisional', { webgpu: false }, async (app) => {

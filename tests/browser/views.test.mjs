@@ -125,7 +125,7 @@ visit('any two replacements are compared on the same windows', { webgpu: false, 
   assert.deepEqual(await app.element('pair-1').locator('option').allInnerTexts(), replacements);
   await app.element('pair-0').selectOption('linear');
   await app.element('pair-1').selectOption('zero');
-  await app.told('facts-9', /removed differs from linear in blocks? .*, most in block 0: by .* ± .*95 % interval/);
+  await app.waitForText('facts-9', /removed differs from linear in blocks? .*, most in block 0: by .* ± .*95 % interval/);
   await app.element('numbers-9').locator('summary').click();
   const rows = app.element('numbers-9').locator('tbody tr');
   for (const [at, { delta_ppl }] of blocks.entries()) {
@@ -133,7 +133,7 @@ visit('any two replacements are compared on the same windows', { webgpu: false, 
     assertClose(`block ${at}`, found, delta_ppl.zero - delta_ppl.linear, 1e-9);
   }
   await app.element('pair-1').selectOption('linear');
-  await app.told('facts-9', /linear does not differ from linear in blocks 0–5/);
+  await app.waitForText('facts-9', /linear does not differ from linear in blocks 0–5/);
 });
 
 visit('the survey of the first paper is one button, in the form and in the link', { webgpu: false }, async (app) => {
@@ -153,9 +153,9 @@ visit('the rank curve is shown for the block chosen and told value by value', { 
   await app.element('chart-0').focus();
   await app.page.keyboard.press('ArrowRight');
   await app.page.keyboard.press('ArrowRight');
-  const told = (await app.element('readout-0').innerText()).replace('−', '-');
-  assert.match(told, /^Rank 2: R² /);
-  assertClose('rank 2', Number(told.match(/R² (-?[\d.]+)/)[1]), report.blocks[1].r2_rank[1], 1e-6);
+  const text = (await app.element('readout-0').innerText()).replace('−', '-');
+  assert.match(text, /^Rank 2: R² /);
+  assertClose('rank 2', Number(text.match(/R² (-?[\d.]+)/)[1]), report.blocks[1].r2_rank[1], 1e-6);
 });
 
 visit('a long measure that is cancelled leaves everything that was measured', { webgpu: false }, async (app) => {
@@ -242,7 +242,7 @@ visit('each measure says what it answers and how long it takes, and is ordered w
   assert.equal(await app.page.locator('button.main:not(.second):visible').count(), 1, 'one button measures');
   await app.choose({ 'model-select': 'calibration', rows: 1280 });
   await app.view('regimes');
-  await app.told('asks-fit', /linear map/);
+  await app.waitForText('asks-fit', /linear map/);
   await app.order(app.element('measure-fit'));
   assert.equal(await app.ended(), 'finished');
   await app.element('figure-0').waitFor();
@@ -269,9 +269,9 @@ visit('measurements are laid over each other and compared in numbers', { webgpu:
   await app.element('overlay-select').selectOption({ index: 1 });
   const pairs = first.blocks.map((block, at) => [block.r2_lin, second.blocks[at].r2_lin]).filter(([a, b]) => a !== null && b !== null);
   const shift = pairs.reduce((sum, [a, b]) => sum + Math.abs(a - b), 0) / pairs.length;
-  const told = await app.element('agreement').innerText();
-  assert.match(told, new RegExp(`Over ${pairs.length} blocks: Pearson 1.000`));
-  assertClose('shift', Number(told.match(/shift ([\d.]+)\./)[1]), shift, 6e-5);
+  const text = await app.element('agreement').innerText();
+  assert.match(text, new RegExp(`Over ${pairs.length} blocks: Pearson 1.000`));
+  assertClose('shift', Number(text.match(/shift ([\d.]+)\./)[1]), shift, 6e-5);
   assert.equal(await app.element('chart').locator('path.overlay:not(.line)').count(), pairs.length);
 });
 

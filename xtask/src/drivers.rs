@@ -53,7 +53,7 @@ const READ_PAGE: &str = "
     const digits = (row) => row.querySelector('[data-column=r2_lin]')?.title || cell(row, 'r2_lin');
     return {
         device: find('device')?.dataset.state ?? 'probing',
-        told: find('device')?.textContent ?? '',
+        device_text: find('device')?.textContent ?? '',
         phase: find('status')?.dataset.phase ?? '',
         error: find('error')?.textContent ?? '',
         blocks: rows.map((row) => [digits(row), cell(row, 'expected').includes('✓')]),
@@ -86,7 +86,7 @@ fn page(browser: Browser, allow_cpu: bool) -> Result<()> {
     };
     session.go(&format!("{site}?model=calibration"))?;
     let found = session.wait("the engine to start", |found| found["device"] != "probing")?;
-    println!("{}", found["told"].as_str().unwrap_or_default());
+    println!("{}", found["device_text"].as_str().unwrap_or_default());
     // The address chooses the device: `gpu` also for an adapter that the processor emulates.
     let backend = backend(&found["device"], allow_cpu)?;
     session.go(&format!("{site}?model=calibration&backend={backend}"))?;

@@ -15,14 +15,14 @@ const IN_MEMORY: u64 = 1 << 30;
 /// Keeps row tensors until they are needed again, in the first tier with room.
 pub(in crate::run) struct RowStore<'a, B> {
     backend: &'a B,
-    shelves: Rc<Tiers>,
+    tiers: Rc<Tiers>,
 }
 
 /// A stored tensor. Dropping it frees its room.
 pub(in crate::run) struct StoredRows<T> {
     place: Location<T>,
     shape: Shape,
-    shelves: Rc<Tiers>,
+    tiers: Rc<Tiers>,
 }
 
 enum Location<T> {
@@ -88,9 +88,9 @@ impl<T> Drop for StoredRows<T> {
     fn drop(&mut self) {
         let bytes = bytes(self.shape);
         match self.place {
-            Location::Device(_) => self.shelves.device.give(bytes),
-            Location::Memory(_) => self.shelves.memory.give(bytes),
-            Location::File(at) => self.shelves.spill.iter().for_each(|spill| spill.borrow_mut().free(at, bytes)),
+            Location::Device(_) => self.tiers.device.give(bytes),
+            Location::Memory(_) => self.tiers.memory.give(bytes),
+            Location::File(at) => self.tiers.spill.iter().for_each(|spill| spill.borrow_mut().free(at, bytes)),
         }
     }
 }
@@ -102,28 +102,28 @@ impl<'a, B: Backend> RowStore<'a, B> {
         let memory = budget.unwrap_or(IN_MEMORY);
         let (device, memory) = if B::IN_MEMORY { (memory, 0) } else { (budget.unwrap_or(ON_DEVICE), memory) };
         let spill = file.map(|file| RefCell::new(SpillFile::new(file)));
-        let shelves = Tiers { device: Tier::new(device), memory: Tier::new(memory), spill };
-        Self { backend, shelves: Rc::new(shelves) }
+        let tiers = Tiers { device: Tier::new(device), memory: Tier::new(memory), spill };
+        Self { backend, tiers: Rc::new(tiers) }
     }
 
     /// Stores a tensor.
     pub(in crate::run) async fn keep(&self, tensor: B::Tensor) -> Result<StoredRows<B::Tensor>> {
         let shape = self.backend.shape(&tensor);
         let bytes = bytes(shape);
-        let place = if self.shelves.device.take(bytes) {
+        let place = if self.tiers.device.take(bytes) {
             Location::Device(tensor)
         } else {
             let values = self.backend.read(&tensor).await?;
-            match &self.shelves.spill {
-                Some(spill) if !self.shelves.memory.take(bytes) => Location::File(spill.borrow_mut().write(&values)?),
+            match &self.tiers.spill {
+                Some(spill) if !self.tiers.memory.take(bytes) => Location::File(spill.borrow_mut().write(&values)?),
                 Some(_) => Location::Memory(values),
                 None => {
-                    self.shelves.memory.put(bytes);
+                    self.tiers.memory.put(bytes);
                     Location::Memory(values)
                 }
             }
         };
-        Ok(StoredRows { place, shape, shelves: self.shelves.clone() })
+        Ok(StoredRows { place, shape, tiers: self.tiers.clone() })
     }
 
     /// Stores a tensor if there is one.
@@ -169,7 +169,7 @@ impl<'a, B: Backend> RowStore<'a, B> {
     }
 
     fn spilled(&self, at: u64, shape: Shape) -> Result<Vec<f32>> {
-        match &self.shelves.spill {
+        match &self.tiers.spill {
             Some(spill) => spill.borrow().read(at, shape.len()),
             None => Ok(Vec::new()),
         }
@@ -214,7 +214,7 @@ mod tests {
         for (kept, first) in kept.iter().zip([0, 2, 4, 10, 20]) {
             check(kept, first);
         }
-        let bytes = store.shelves.spill.as_ref().map(|spill| spill.borrow().bytes());
+        let bytes = store.tiers.spill.as_ref().map(|spill| spill.borrow().bytes());
         assert_eq!(bytes, Some(3 * 24), "in the file too");
     }
 }

@@ -69,7 +69,8 @@ impl<'a> Run<'a> {
 
     /// Runs until all steps are done, `most` are, or `stop` is set; then saves.
     pub fn go(&mut self, stop: &AtomicBool, most: usize) -> Result<End> {
-        let (mut saved, mut told, begun) = (Instant::now(), Instant::now(), (Instant::now(), self.record.steps_done()));
+        let (mut saved, mut reported, begun) =
+            (Instant::now(), Instant::now(), (Instant::now(), self.record.steps_done()));
         while self.record.steps_done() < self.plan.recipe.steps {
             if self.plan.checkpoints.contains(&self.record.steps_done()) {
                 let name = self.plan.recipe.checkpoint_name(self.record.steps_done());
@@ -85,9 +86,9 @@ impl<'a> Run<'a> {
                 self.save()?;
                 saved = Instant::now();
             }
-            if told.elapsed() >= TELL {
+            if reported.elapsed() >= TELL {
                 eprintln!("{}", self.progress(begun));
-                told = Instant::now();
+                reported = Instant::now();
             }
         }
         self.finish()?;

@@ -171,8 +171,8 @@ mod tests {
         assert_eq!(figures[2].table.rows[0], ["0", "0.100000", "7"]);
         assert_eq!(figures[2].table.rows[1], ["1", "0.10 ± 0.06", "2.00 ± 0.06"]);
         assert_eq!(figures[6].table.rows[1], ["1", "0.75 ± 0.06"]);
-        let told = figures[6].plot.describe((0, 1));
-        assert!(told.contains("0.75 ± 0.06 (0.750000)"), "{told}");
+        let text = figures[6].plot.describe((0, 1));
+        assert!(text.contains("0.75 ± 0.06 (0.750000)"), "{text}");
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn limit(block: &BlockReport) -> Option<String> {
         ("r2", &three(r2)),
         ("ratio", &fixed(block.rows_per_input, 1)),
     ];
-    Some(fill(d().learning_told, &gaps))
+    Some(fill(d().learning_summary, &gaps))
 }
 
 /// How many rows would bring R² near its limit, if it is not.

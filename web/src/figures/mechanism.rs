@@ -59,7 +59,7 @@ pub fn sentence(block: &BlockReport, row: usize) -> Option<String> {
         ("residual", &two(residual)),
         ("block", &block.block.to_string()),
     ];
-    Some(fill(d().mechanism_told, &gaps))
+    Some(fill(d().mechanism_values, &gaps))
 }
 
 /// The feature sampled at a row; unknown if constant features were left out, since rows then have other numbers.

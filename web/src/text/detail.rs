@@ -35,7 +35,7 @@ catalogue! {
     mechanism_scale: "one value of y and ŷ, in σ",
     mechanism_feature: "feature {feature}",
     mechanism_some_feature: "one feature",
-    mechanism_told: "Row {row} of {rows} in block {block}: {feature} of y is {actual} σ, the linear map gives {predicted} σ, and {residual} σ is left.",
+    mechanism_values: "Row {row} of {rows} in block {block}: {feature} of y is {actual} σ, the linear map gives {predicted} σ, and {residual} σ is left.",
     mechanism_previous: "Previous row",
     mechanism_next: "Next row",
     mechanism_scatter: "Show it among all rows",
@@ -73,7 +73,7 @@ catalogue! {
     learning_law: "law",
     learning_rows: "{rows} training rows",
     learning_limit: "limit {limit}",
-    learning_told: "With many rows R² would be about {limit} ± {error}; with {ratio} training rows per input it is {r2}.",
+    learning_summary: "With many rows R² would be about {limit} ± {error}; with {ratio} training rows per input it is {r2}.",
     learning_needed: "It is within 0.005 of that from about {rows} training rows on.",
     axis_training_rows: "training rows",
 

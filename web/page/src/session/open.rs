@@ -56,7 +56,7 @@ impl Session {
             Reply::Device(device) => self.engine.device.set(Some(Ok(device.clone()))),
             Reply::Crashed(error) => self.crashed(error.clone()),
             Reply::Ended { run, memory } => self.engine.ended.set((*run, *memory)),
-            Reply::Storage(shelf) => self.engine.storage.set(Some(shelf.clone())),
+            Reply::Storage(report) => self.engine.storage.set(Some(report.clone())),
             Reply::Unfinished(found) => self.engine.unfinished.set(found.clone()),
             Reply::Ready => announce("engine ready"),
             Reply::Event { .. } | Reply::Previewing { .. } | Reply::Preflight { .. } | Reply::CorpusSize { .. } => {}

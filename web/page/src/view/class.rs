@@ -72,7 +72,7 @@ fn PartChoice(frame: RwSignal<Frame>, part: Part) -> impl IntoView {
     let lock = Part::CHOICES.contains(&part).then(|| view! { <option value="lock">{t().link_locked}</option> });
     view! {
         <label for=id.clone()>{name(part)}</label>
-        <select id=id data-testid=format!("frame-{part}") class="beside" on:change=change>
+        <select id=id data-testid=format!("frame-{part}") class="inline" on:change=change>
             <option value="">{t().link_free}</option>
             {lock}
             <option value="hide">{t().link_hidden}</option>

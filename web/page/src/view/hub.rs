@@ -37,27 +37,27 @@ pub(super) fn HubId(session: Session) -> impl IntoView {
         }
     };
     view! {
-        <div class="beside">
+        <div class="with-button">
             <input
                 node_ref=input type="text" data-testid="hub-id" aria-label=t().model_hub_label autocomplete="off"
                 autocapitalize="off" spellcheck="false" placeholder="OWNER/NAME" prop:value=typed
                 on:change=move |_| preview() on:keydown=on_enter
             />
-            <button type="button" data-testid="hub-look" on:click=move |_| preview()>{t().model_hub_look}</button>
+            <button type="button" data-testid="hub-preview" on:click=move |_| preview()>{t().model_hub_preview}</button>
         </div>
     }
 }
 
 /// The preview of the hub model.
 #[component]
-pub(super) fn Ahead(choices: Choices) -> impl IntoView {
+pub(super) fn ModelPreview(choices: Choices) -> impl IntoView {
     let host = Memo::new(move |_| choices.form.with(|form| form.endpoint().ok().filter(|endpoint| !endpoint.is_hub())));
     let state = move || {
         choices.preview.with(|preview| match &preview.preflight {
             Some(Ok(found)) if !found.can_start() => "refused",
             Some(Ok(_)) => "known",
             Some(Err(_)) => "failed",
-            None if preview.is_busy => "looking",
+            None if preview.is_busy => "previewing",
             None => "unknown",
         })
     };
@@ -65,7 +65,7 @@ pub(super) fn Ahead(choices: Choices) -> impl IntoView {
         let lines = choices.preview.with(|preview| match &preview.preflight {
             Some(Ok(found)) => preview::preflight(found, preview.rate),
             Some(Err(error)) => vec![preview::Sentence { text: on_page(&error.sentence()), is_fatal: true }],
-            None if preview.is_busy => vec![preview::Sentence { text: looking(host.get()), is_fatal: false }],
+            None if preview.is_busy => vec![preview::Sentence { text: previewing(host.get()), is_fatal: false }],
             None => Vec::new(),
         });
         let line = |line: preview::Sentence| view! { <li class:bad=line.is_fatal>{line.text}</li> };
@@ -84,17 +84,17 @@ pub(super) fn Ahead(choices: Choices) -> impl IntoView {
             .join(" ")
     };
     view! {
-        <div class="ahead note" data-testid="preflight" data-state=state aria-live="polite">
+        <div class="preview note" data-testid="preflight" data-state=state aria-live="polite">
             <ul>{lines}</ul>
             <p>{pinned}</p>
         </div>
     }
 }
 
-fn looking(host: Option<straightedge_api::hub::id::Endpoint>) -> String {
+fn previewing(host: Option<straightedge_api::hub::id::Endpoint>) -> String {
     match host {
-        Some(host) => fill(t().looking_mirror, &[("host", &host.to_string())]),
-        None => t().looking_hub.into(),
+        Some(host) => fill(t().previewing_mirror, &[("host", &host.to_string())]),
+        None => t().previewing_hub.into(),
     }
 }
 
@@ -102,12 +102,15 @@ fn looking(host: Option<straightedge_api::hub::id::Endpoint>) -> String {
 #[component]
 pub(crate) fn Downloads(session: Session) -> impl IntoView {
     let summary = Memo::new(move |_| {
-        session.engine.storage.with(|shelf| shelf.as_ref().map_or_else(|| t().storage_unknown.into(), preview::storage))
+        session
+            .engine
+            .storage
+            .with(|report| report.as_ref().map_or_else(|| t().storage_unknown.into(), preview::storage))
     });
     let mirror = move || session.choices.form.with(|form| form.mirror.clone());
     let set_mirror = move |event| session.choices.form.update(|form| form.mirror = event_target_value(&event));
     let stored = Memo::new(move |_| {
-        session.engine.storage.with(|shelf| shelf.as_ref().map(|shelf| shelf.stored.clone()).unwrap_or_default())
+        session.engine.storage.with(|report| report.as_ref().map(|report| report.stored.clone()).unwrap_or_default())
     });
     let is_running = Memo::new(move |_| session.results.run.with(Run::is_running));
     let row = move |stored: StoredItem| {
@@ -128,12 +131,12 @@ pub(crate) fn Downloads(session: Session) -> impl IntoView {
     };
     view! {
         <details class="fold" data-testid="downloads">
-            <summary><span class="title">{t().downloads}</span><span class="note" data-testid="shelf-sum">{summary}</span></summary>
-            <div class="shelf">
-                <ul data-testid="shelf">{move || stored.get().into_iter().map(row).collect_view()}</ul>
+            <summary><span class="title">{t().downloads}</span><span class="note" data-testid="storage-summary">{summary}</span></summary>
+            <div class="downloads">
+                <ul data-testid="storage-items">{move || stored.get().into_iter().map(row).collect_view()}</ul>
                 <Show when=move || stored.with(|stored| !stored.is_empty())>
                     <button
-                        type="button" data-testid="shelf-clear" disabled=move || is_running.get()
+                        type="button" data-testid="storage-clear" disabled=move || is_running.get()
                         on:click=move |_| session.request_storage(Deletion::Everything)
                     >
                         {t().storage_delete_all}

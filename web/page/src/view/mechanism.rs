@@ -43,7 +43,7 @@ pub(crate) fn Mechanism(session: Session) -> impl IntoView {
                     {drawings}
                 </div>
                 <Show when=move || has_rows.get()>
-                    <p class="reading"><output data-testid="mechanism-told">{move || text.get()}</output></p>
+                    <p class="reading"><output data-testid="mechanism-values">{move || text.get()}</output></p>
                     <div class="chips">
                         <button
                             type="button" class="chip" data-testid="mechanism-previous"

@@ -9,9 +9,9 @@
 //! |---|---|
 //! | `model-select` | choice of the model; option values are bundled names, `:hub:ID`, `:hub`, `:own` and `:rows` |
 //! | `model-folder`, `model-files`, `rows-file` | file inputs for the user's own model, and for captured rows |
-//! | `hub-id`, `hub-look` | a name or the address of its page, and the button that requests its preview |
-//! | `preflight` | the preview of a model on the hub; `data-state` is `unknown`, `looking`, `known`, `refused` or `failed` |
-//! | `downloads` | the fold with `mirror`, `shelf-sum`, the list `shelf` and `shelf-clear` |
+//! | `hub-id`, `hub-preview` | a name or the address of its page, and the button that requests its preview |
+//! | `preflight` | the preview of a model on the hub; `data-state` is `unknown`, `previewing`, `known`, `refused` or `failed` |
+//! | `downloads` | the fold with `mirror`, `storage-summary`, the list `storage-items` and `storage-clear` |
 //! | `model-note` | description of the chosen model, or the files that were taken |
 //! | `text-select` | choice of the text; option values are bundled names, generated texts, `:hub:NAME`, `:pasted` and `:file` |
 //! | `extent` | the rows that the text yields, compared with those requested |
@@ -49,7 +49,7 @@
 //! | `refused-MEASURE` | why that button is missing |
 //! | `block-select` | the block that a view of one block shows |
 //! | `strip`, `detail`, `block-title`, `formulas`, `block-numbers` | the blocks as bars, and details of the one shown; a number's `data-field` is the report's field name |
-//! | `mechanism`, `mechanism-drawing`, `mechanism-told`, `mechanism-previous`, `mechanism-next`, `mechanism-scatter` | the drawing of a block, the row that passes, and the buttons to another row and to the scatter |
+//! | `mechanism`, `mechanism-drawing`, `mechanism-values`, `mechanism-previous`, `mechanism-next`, `mechanism-scatter` | the drawing of a block, the row that passes, and the buttons to another row and to the scatter |
 //! | `block-none`, `block-missing`, `block-older` | sentences on what is missing, and what to order |
 //! | `preset-NAME`, `quantity-NUMBER` | the presets, and the charts that are available |
 //! | `runs` | the compared items; in each `show`, `measure` and `remove` |

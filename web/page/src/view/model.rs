@@ -6,7 +6,7 @@ use straightedge_web::state::form::{ModelChoice as Choice, PUBLISHED};
 use straightedge_web::text::format::{bytes, count};
 use straightedge_web::text::{fill, t};
 
-use super::hub::{Ahead, HubId};
+use super::hub::{HubId, ModelPreview};
 use crate::picked::{Picked, from_list};
 use crate::session::{Choices, Session};
 
@@ -71,7 +71,7 @@ pub(crate) fn ModelChoice(session: Session) -> impl IntoView {
             <Show when=move || is_other() || is_own()><Tokenizer choices=session.choices/></Show>
             <Show when=is_rows><RowsPicker session/></Show>
             <p class="note" id="model-note" data-testid="model-note">{move || note(session.choices)}</p>
-            <Show when=is_hub><Ahead choices=session.choices/></Show>
+            <Show when=is_hub><ModelPreview choices=session.choices/></Show>
         </fieldset>
     }
 }
