@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use straightedge::atlas::{Index, State};
+use straightedge::atlas::{AtlasState, Index};
 use straightedge::fields::Field;
 use straightedge::report::{Report, Seconds};
 use straightedge_hub_mirror::synthetic::{self, Shape};
@@ -90,7 +90,7 @@ fn index(folder: &Path) -> Index {
     serde_json::from_slice(&json).expect("an intact index")
 }
 
-fn states(index: &Index) -> Vec<State> {
+fn states(index: &Index) -> Vec<AtlasState> {
     index.models.iter().map(|entry| entry.state).collect()
 }
 
@@ -108,7 +108,7 @@ fn numbers(folder: &Path, slug: &str) -> Report {
 /// Waits until the second model has failed, while the third is still waiting.
 fn two_are_over(child: &mut Child, out: &Path) {
     let begun = Instant::now();
-    while !out.join("index.json").exists() || states(&index(out))[1] != State::Failed {
+    while !out.join("index.json").exists() || states(&index(out))[1] != AtlasState::Failed {
         assert_eq!(child.try_wait().expect("a status"), None, "it ended before its time");
         assert!(begun.elapsed() < PATIENCE, "nothing came of the first two");
         std::thread::sleep(Duration::from_millis(10));
@@ -125,7 +125,7 @@ fn a_killed_atlas_goes_on_where_it_was_and_a_model_that_fails_is_a_line() {
     two_are_over(&mut child, &out);
     child.kill().expect("killed");
     child.wait().expect("killed");
-    assert_eq!(states(&index(&out)), [State::Measured, State::Failed, State::Pending]);
+    assert_eq!(states(&index(&out)), [AtlasState::Measured, AtlasState::Failed, AtlasState::Pending]);
     let first = out.join("made-one-tales-1.json");
     let before = fs::read(&first).expect("the first report");
     let changed = fs::metadata(&first).and_then(|found| found.modified()).expect("a time");
@@ -142,7 +142,7 @@ fn a_killed_atlas_goes_on_where_it_was_and_a_model_that_fails_is_a_line() {
     assert_eq!(fs::metadata(&first).and_then(|found| found.modified()).expect("a time"), changed);
 
     let found = index(&out);
-    assert_eq!(states(&found), [State::Measured, State::Failed, State::Measured]);
+    assert_eq!(states(&found), [AtlasState::Measured, AtlasState::Failed, AtlasState::Measured]);
     assert_eq!(found.models.iter().map(|entry| entry.slug.as_str()).collect::<Vec<_>>(), SLUGS);
     let [one, broken, three] = &found.models[..] else { panic!("{found:?}") };
     assert_eq!((one.title.as_str(), three.title.as_str()), ("The first", "made/three"));
@@ -200,7 +200,7 @@ fn an_interrupted_atlas_keeps_what_is_finished() {
     let said = String::from_utf8_lossy(&stderr).into_owned();
     assert_eq!(status.code(), Some(130), "{said}");
     assert!(said.trim_end().ends_with("finished blocks are kept"), "{said}");
-    assert_eq!(states(&index(&out)), [State::Measured, State::Failed, State::Pending]);
+    assert_eq!(states(&index(&out)), [AtlasState::Measured, AtlasState::Failed, AtlasState::Pending]);
     numbers(&out, SLUGS[0]);
     assert!(!out.join("made-three-tales-1.json").exists(), "half a report is none");
 }
@@ -229,7 +229,7 @@ fn a_model_that_is_interrupted_keeps_its_finished_blocks() {
     let json = fs::read_to_string(&report).expect("a report");
     let kept = Report::from_json("report", &json).expect("a report");
     assert!(kept.partial && !kept.blocks.is_empty(), "{} blocks", kept.blocks.len());
-    assert_eq!(states(&index(&out)), [State::Pending], "it is measured again");
+    assert_eq!(states(&index(&out)), [AtlasState::Pending], "it is measured again");
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn the_projects_own_list_is_one() {
         assert!(entry.id.ends_with(name) && entry.text.as_deref() == Some("wikitext-2-train"), "{entry:?}");
     }
     for entry in &models {
-        assert_eq!(entry.state, State::Failed);
+        assert_eq!(entry.state, AtlasState::Failed);
         assert!(entry.error.as_deref().is_some_and(|error| error.contains("HF_HUB_OFFLINE")), "{entry:?}");
         assert!(entry.revision.as_deref().is_some_and(straightedge::hub::id::is_commit), "{entry:?}");
     }

@@ -19,7 +19,7 @@ use straightedge::event::{Event, Recorder};
 use straightedge::job::{BackendChoice, Blocks, Job, Measure, Protocol, Training};
 use straightedge::report::Report;
 use straightedge::run::{Inputs, Text, measure_inputs};
-use straightedge::trace::{Lane, Span};
+use straightedge::trace::{Lane, TraceSpan};
 use straightedge::weights::{Files, FolderFiles, Weights};
 use straightedge::workers::{Limits, Message, Worker, Workers};
 
@@ -242,7 +242,7 @@ fn blocks_beyond_the_last_chosen_one_are_not_read() {
 #[test]
 fn spans_tell_what_ran_of_every_block() {
     let events = events(job("tiny-gpt2", BackendChoice::Cpu, &[Measure::Fit, Measure::Swap]), folder("tiny-gpt2"));
-    let spans: Vec<&Span> = events
+    let spans: Vec<&TraceSpan> = events
         .iter()
         .filter_map(|event| match event {
             Event::Span(span) => Some(span),

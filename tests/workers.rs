@@ -19,7 +19,7 @@ use straightedge::event::{Event, Recorder};
 use straightedge::job::{BackendChoice, GramMode, Job, Measure, Protocol, Training};
 use straightedge::report::Report;
 use straightedge::run::{Inputs, Resume, ResumeFile, Text, measure_inputs};
-use straightedge::trace::{Lane, Span};
+use straightedge::trace::{Lane, TraceSpan};
 use straightedge::weights::FolderFiles;
 use straightedge::workers::{Limits, Message, Worker, Workers, serve};
 
@@ -192,7 +192,7 @@ fn spans_tell_when_every_worker_was_at_work() {
         ..Job::new("tiny-gpt2", "encyclopedia")
     };
     let workers = (0..2).map(|_| InThread::start(usize::MAX) as Rc<dyn Worker>).collect();
-    let spans: Vec<Span> = events(job, workers, None, |_| false)
+    let spans: Vec<TraceSpan> = events(job, workers, None, |_| false)
         .into_iter()
         .filter_map(|event| if let Event::Span(span) = event { Some(span) } else { None })
         .collect();
@@ -257,7 +257,7 @@ fn on_a_gpu_each_worker_solves_a_block_of_its_own_while_later_rows_run() {
     // Interrupted while several blocks are unfinished, and resumed.
     let state = Path::new(env!("CARGO_TARGET_TMPDIR")).join("solved-at-once");
     let _ = std::fs::remove_file(&state);
-    let rows = |span: &Span| span.lane == Lane::Rows && span.worker == 0;
+    let rows = |span: &TraceSpan| span.lane == Lane::Rows && span.worker == 0;
     let stop = |event: &Event| matches!(event, Event::Span(span) if rows(span) && span.block == Some(3));
     events(job(), patient(&[usize::MAX; 2], &Arc::default()), Some(&state), stop);
     assert!(state.is_file(), "a state was saved");

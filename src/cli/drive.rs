@@ -14,7 +14,7 @@ use straightedge::event::{Event, MapDump, Progress, ProgressPair, Recorder, Stag
 use straightedge::job::Training;
 use straightedge::report::Report;
 use straightedge::run::Events;
-use straightedge::trace::Span;
+use straightedge::trace::TraceSpan;
 
 use super::crash;
 use super::progress::{ProgressLine, duration};
@@ -30,7 +30,7 @@ fn now() -> String {
 pub(super) struct DriveOutcome {
     pub(super) report: Option<Report>,
     pub(super) maps: Vec<MapDump>,
-    pub(super) spans: Vec<Span>,
+    pub(super) spans: Vec<TraceSpan>,
     pub(super) failure: Option<Error>,
 }
 

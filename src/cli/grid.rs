@@ -1,6 +1,6 @@
 //! Text tables: right-aligned columns with headings, and number formats.
 
-use straightedge::fields::{Digits, Field};
+use straightedge::fields::{Field, NumberFormat};
 use straightedge::precision::Precision;
 use straightedge::report::{BlockReport, Interval, LayerReport};
 use straightedge::visible::shown;
@@ -62,11 +62,11 @@ pub(super) fn within(value: Option<f64>, interval: Option<Interval>) -> Option<S
 /// A value of a field.
 pub(super) fn cell(field: Field, value: Option<f64>) -> String {
     match field.line().digits {
-        Digits::Decimals(digits) => or_dash(value, |value| format!("{value:.digits$}")),
-        Digits::Three => or_dash(value, |value| format!("{value:.3e}")),
-        Digits::Change => change(value),
-        Digits::Whole => or_dash(value, |value| value.to_string()),
-        Digits::Times => times(value),
+        NumberFormat::Decimals(digits) => or_dash(value, |value| format!("{value:.digits$}")),
+        NumberFormat::Three => or_dash(value, |value| format!("{value:.3e}")),
+        NumberFormat::Change => change(value),
+        NumberFormat::Whole => or_dash(value, |value| value.to_string()),
+        NumberFormat::Times => times(value),
     }
 }
 

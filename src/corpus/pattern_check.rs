@@ -116,12 +116,12 @@ fn alternatives(lexemes: &[Lexeme]) -> Option<Vec<&[Lexeme]>> {
 }
 
 /// A character or one of a few words, and how often it comes.
-struct Step {
+struct PatternStep {
     is_group: bool,
     repetition: Option<Repetition>,
 }
 
-impl Step {
+impl PatternStep {
     fn is_possessive(&self) -> bool {
         self.repetition.is_some_and(|repetition| repetition.is_possessive)
     }
@@ -145,7 +145,7 @@ fn elements_in_steps(pattern: &str, part: &[Lexeme]) -> Option<usize> {
     let (part, end) = without_end(part);
     let steps = steps(part).filter(|_| is_read(pattern, part) && is_read(pattern, end))?;
     // What follows the last possessive repetition is matched as a plain expression.
-    let last = steps.iter().rposition(Step::is_possessive).map_or(0, |at| at + 1);
+    let last = steps.iter().rposition(PatternStep::is_possessive).map_or(0, |at| at + 1);
     let stepwise = if end.is_empty() { &steps[..last] } else { &steps[..] };
     has_few_choices(stepwise, &steps).then_some(steps.len() + 1)
 }
@@ -164,7 +164,7 @@ fn without_end(part: &[Lexeme]) -> (&[Lexeme], &[Lexeme]) {
 }
 
 /// The elements of an alternative; `None` if it has others than characters and groups of words.
-fn steps(mut part: &[Lexeme]) -> Option<Vec<Step>> {
+fn steps(mut part: &[Lexeme]) -> Option<Vec<PatternStep>> {
     let mut found = Vec::new();
     while let Some(first) = part.first() {
         let is_group = first.kind == LexemeKind::Open;
@@ -178,7 +178,7 @@ fn steps(mut part: &[Lexeme]) -> Option<Vec<Step>> {
             _ => None,
         };
         part = &part[usize::from(repetition.is_some())..];
-        found.push(Step { is_group, repetition });
+        found.push(PatternStep { is_group, repetition });
     }
     Some(found)
 }
@@ -192,13 +192,13 @@ fn words(part: &[Lexeme]) -> Option<usize> {
 }
 
 /// Whether these elements bound backtracking.
-fn has_few_choices(stepwise: &[Step], all: &[Step]) -> bool {
+fn has_few_choices(stepwise: &[PatternStep], all: &[PatternStep]) -> bool {
     let optional = stepwise.iter().filter(|step| step.is_optional() && !step.is_possessive()).count();
     let groups = stepwise.iter().filter(|step| step.is_group).count();
     let repeats_a_group = stepwise.iter().any(|step| step.is_group && step.repetition.is_some() && !step.is_optional());
-    let is_varied = |step: &Step| step.is_long() && !step.is_possessive();
+    let is_varied = |step: &PatternStep| step.is_long() && !step.is_possessive();
     let ends_varied = match stepwise.iter().position(is_varied) {
-        Some(at) => !all[at + 1..].iter().any(Step::is_long),
+        Some(at) => !all[at + 1..].iter().any(PatternStep::is_long),
         None => true,
     };
     optional + groups <= MOST_CHOICES && groups <= 1 && !repeats_a_group && ends_varied

@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 
 use futures::future::LocalBoxFuture;
 
-use super::id::{HubId, Kind, is_commit};
+use super::id::{HubId, RepoKind, is_commit};
 use super::plan::{self, Ranges};
 use super::repo::FileKey;
 use super::repo::{Repo, RepoFile};
@@ -371,8 +371,8 @@ impl DiskStore {
 
 fn folder_name(id: &HubId) -> String {
     let kind = match id.kind() {
-        Kind::Model => "models",
-        Kind::Dataset => "datasets",
+        RepoKind::Model => "models",
+        RepoKind::Dataset => "datasets",
     };
     format!("{kind}--{}", id.name().replace('/', "--"))
 }

@@ -12,7 +12,7 @@ use crate::backend::gpu::Options;
 use crate::continuation::{Both, Candidate, Continuation, Opening, Step};
 use crate::corpus::{IncrementalDecoder, Tokenizer, check_ids};
 use crate::error::{Error, Result};
-use crate::event::{Event, MapDump, Outcome, Stage};
+use crate::event::{Event, FinalResults, MapDump, Stage};
 use crate::forward::{Forward, ignore};
 use crate::job::{Job, Measure};
 use crate::model::{Model, ModelConfig};
@@ -189,7 +189,7 @@ impl PreparedContinuation {
         drop(maps);
         ModelPair { prepared: self, backend, model: &model, swaps }.run(out).await?;
         let seconds = Seconds { total: out.elapsed(), ..Seconds::default() };
-        out.emit(Event::Finished(Outcome { seconds, peak_memory: memory::peak(), ppl: None })).await;
+        out.emit(Event::Finished(FinalResults { seconds, peak_memory: memory::peak(), ppl: None })).await;
         Ok(())
     }
 }

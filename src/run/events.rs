@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::event::{Event, Progress, Stage};
 use crate::platform::yielding::yield_now;
 use crate::report::Warning;
-use crate::trace::{Lane, Span};
+use crate::trace::{Lane, TraceSpan};
 use crate::weights::Files;
 use crate::workers::{WorkTime, unix_seconds};
 
@@ -88,7 +88,7 @@ impl Emitter {
         })
         .await;
         let seconds = self.elapsed() - start;
-        self.send(Event::Span(Span { lane, worker: 0, block, start, seconds, busy }));
+        self.send(Event::Span(TraceSpan { lane, worker: 0, block, start, seconds, busy }));
         done
     }
 
@@ -97,8 +97,14 @@ impl Emitter {
         let Some(WorkTime { start, end, busy }) = time else { return };
         // The engine's own clock counts from the start of the work.
         let began = unix_seconds() - self.elapsed();
-        let span =
-            Span { lane, worker: helper + 1, block: Some(block), start: start - began, seconds: end - start, busy };
+        let span = TraceSpan {
+            lane,
+            worker: helper + 1,
+            block: Some(block),
+            start: start - began,
+            seconds: end - start,
+            busy,
+        };
         self.send(Event::Span(span));
     }
 

@@ -7,7 +7,7 @@ use super::memory;
 use super::resume_file::Resume;
 use crate::backend::Backend;
 use crate::corpus::Folds;
-use crate::event::{Event, Outcome};
+use crate::event::{Event, FinalResults};
 use crate::job::{Job, Measure};
 use crate::report::{Seconds, Warning, WarningKind, finite};
 use crate::stats::bootstrap::FEWEST_WINDOWS;
@@ -42,7 +42,7 @@ impl<B: Backend> Pass<'_, B> {
     pub(super) async fn finish(&self, ppl: Option<f64>) {
         let seconds = Seconds { total: self.out.elapsed(), ..self.seconds.get() };
         let peak_memory = memory::peak().map(|own| own + self.workers.bytes());
-        let outcome = Outcome { ppl: ppl.and_then(finite), seconds, peak_memory };
+        let outcome = FinalResults { ppl: ppl.and_then(finite), seconds, peak_memory };
         self.out.emit(Event::Finished(outcome)).await;
     }
 

@@ -8,7 +8,7 @@ use super::eigenvalues::Eigenvalues;
 use super::fit::{LinearFit, TAU};
 use super::matrices::symmetric_product;
 use super::score::EFFECTIVE_SHARE;
-use super::training::{CONSTANT, Training};
+use super::training::{CONSTANT, TrainingMoments};
 use crate::error::Result;
 use crate::report::finite;
 use crate::stats::moments::Moments;
@@ -25,7 +25,7 @@ pub struct CanonicalScore {
 /// Scores the affine fit on its own rows, whose moments must have the full yyᵀ. `block` is named in errors.
 pub fn canonical_score(block: usize, rows: &Moments) -> Result<CanonicalScore> {
     let yy = rows.yy.as_ref().expect("the full square of y");
-    let train = Training::from(rows);
+    let train = TrainingMoments::from(rows);
     let fit = LinearFit::new(block, &train)?;
     let (d, mean) = (train.d_out(), &train.mean_y);
     let deviation: Vec<f64> = train.variance_y.iter().map(|variance| variance.sqrt()).collect();

@@ -9,7 +9,7 @@ use super::deflated::{Factor, deflate, is_cut, leave_out, smallest_directions};
 use super::eigen::self_adjoint;
 use super::eigenvalues::Eigenvalues;
 use super::matrices::{symmetric_product, transposed};
-use super::training::Training;
+use super::training::TrainingMoments;
 use crate::error::Result;
 use crate::event::MapDump;
 use crate::platform::parallel;
@@ -109,7 +109,7 @@ pub struct LinearFit {
 
 impl LinearFit {
     /// Solves on `train`; `block` is named in errors.
-    pub(super) fn new(block: usize, train: &Training<'_>) -> Result<Self> {
+    pub(super) fn new(block: usize, train: &TrainingMoments<'_>) -> Result<Self> {
         super::matrices::one_thread_per_matrix();
         let columns = VaryingColumns::new(train);
         let correlation = columns.correlation(train);
@@ -133,7 +133,7 @@ impl LinearFit {
     }
 
     /// The map in raw units; `train` must be the rows that the fit was solved on.
-    pub(super) fn map(&self, train: &Training<'_>) -> AffineMap {
+    pub(super) fn map(&self, train: &TrainingMoments<'_>) -> AffineMap {
         let deviations = train.inverse_deviations().into_iter();
         AffineMap {
             weight: super::matrices::row_major(&self.weight),
@@ -156,7 +156,7 @@ impl Solution {
     /// `None` if many directions are cut, or if they are hard to separate from those that are kept.
     fn by_factor(
         columns: &VaryingColumns,
-        train: &Training<'_>,
+        train: &TrainingMoments<'_>,
         mut correlation: Mat<f64>,
         eigenvalues: &Eigenvalues,
     ) -> Option<Self> {
@@ -184,7 +184,7 @@ impl Solution {
         })
     }
 
-    fn by_eigenvectors(train: &Training<'_>, eigen: &Eigenvectors) -> Self {
+    fn by_eigenvectors(train: &TrainingMoments<'_>, eigen: &Eigenvectors) -> Self {
         let all: Vec<usize> = (0..train.d_in()).collect();
         let cross = transposed(&train.cross(&all, &vec![1.0; all.len()]));
         let mut whitened = eigen.basis.transpose() * cross;
@@ -213,7 +213,7 @@ pub(super) struct Eigenvectors {
 
 impl Eigenvectors {
     /// Decomposes the correlations of the training rows; `block` is named in errors.
-    pub(super) fn new(block: usize, columns: &VaryingColumns, train: &Training<'_>) -> Result<Self> {
+    pub(super) fn new(block: usize, columns: &VaryingColumns, train: &TrainingMoments<'_>) -> Result<Self> {
         if columns.active.is_empty() {
             let none = Mat::zeros(train.d_in(), 0);
             return Ok(Self { basis: none.clone(), kept: Vec::new(), cut: none });
@@ -241,19 +241,19 @@ pub(super) struct VaryingColumns {
 }
 
 impl VaryingColumns {
-    pub(super) fn new(train: &Training<'_>) -> Self {
+    pub(super) fn new(train: &TrainingMoments<'_>) -> Self {
         let scaling = train.inverse_deviations();
         let (active, inverse) = scaling.iter().enumerate().filter(|(_, scale)| **scale > 0.0).unzip();
         Self { active, inverse, d_in: scaling.len() }
     }
 
     /// C, the training correlations of the active columns; lower triangle.
-    pub(super) fn correlation(&self, train: &Training<'_>) -> Mat<f64> {
+    pub(super) fn correlation(&self, train: &TrainingMoments<'_>) -> Mat<f64> {
         train.covariance(&self.active, &self.inverse)
     }
 
     /// The training covariances of the active columns; lower triangle.
-    pub(super) fn covariance(&self, train: &Training<'_>) -> Mat<f64> {
+    pub(super) fn covariance(&self, train: &TrainingMoments<'_>) -> Mat<f64> {
         train.covariance(&self.active, &vec![1.0; self.active.len()])
     }
 
@@ -304,7 +304,7 @@ mod tests {
 
     /// Compares the Cholesky method with all eigenvectors; returns the rank, or `None` if the method does not apply.
     fn by_factor(moments: &Moments, tolerance: f64) -> Option<usize> {
-        let train = Training::from(moments);
+        let train = TrainingMoments::from(moments);
         let columns = VaryingColumns::new(&train);
         let correlation = columns.correlation(&train);
         let eigenvalues = Eigenvalues::new(0, correlation.clone()).expect("eigenvalues");
@@ -372,7 +372,7 @@ mod tests {
             x
         });
         assert_eq!(by_factor(&close, 1e-9), None);
-        let fit = LinearFit::new(0, &Training::from(&close)).expect("a fit all the same");
+        let fit = LinearFit::new(0, &TrainingMoments::from(&close)).expect("a fit all the same");
         assert_eq!(fit.rank(), 15);
     }
 }

@@ -17,13 +17,18 @@ use super::deflated::{Factor, add_diagonal, deflate, is_cut, leave_out, norm};
 use super::fit::{LinearFit, TAU, VaryingColumns, few};
 use super::matrices::PAR;
 use super::project::HeldOutMoments;
-use super::training::Training;
+use super::training::TrainingMoments;
 use crate::error::Result;
 use crate::stats::moments::Moments;
 
 /// Σ‖y − ŷ‖² over `heldout` of the fit on `train`. `cut` are the directions of x, in raw units, that are expected to be
 /// cut, d_in × any; `block` is named in errors.
-pub(super) fn heldout_error(block: usize, train: &Training<'_>, heldout: &Moments, cut: &Mat<f64>) -> Result<f64> {
+pub(super) fn heldout_error(
+    block: usize,
+    train: &TrainingMoments<'_>,
+    heldout: &Moments,
+    cut: &Mat<f64>,
+) -> Result<f64> {
     match proved_error(train, heldout, cut) {
         Some(error) => Ok(error),
         None => {
@@ -34,12 +39,12 @@ pub(super) fn heldout_error(block: usize, train: &Training<'_>, heldout: &Moment
 }
 
 /// The same, where the cut can be proved.
-pub(super) fn proved_error(train: &Training<'_>, heldout: &Moments, cut: &Mat<f64>) -> Option<f64> {
+pub(super) fn proved_error(train: &TrainingMoments<'_>, heldout: &Moments, cut: &Mat<f64>) -> Option<f64> {
     solve(train, cut).map(|(columns, weight)| error(&columns, &weight, train, heldout))
 }
 
 /// Wᵀ over the active columns in units of σ, d_out × active; `None` if the cut cannot be proved.
-fn solve(train: &Training<'_>, cut: &Mat<f64>) -> Option<(VaryingColumns, Mat<f64>)> {
+fn solve(train: &TrainingMoments<'_>, cut: &Mat<f64>) -> Option<(VaryingColumns, Mat<f64>)> {
     let columns = VaryingColumns::new(train);
     let d = columns.active.len();
     if d == 0 || !few(cut.ncols(), d) {
@@ -74,7 +79,7 @@ fn null_directions(columns: &VaryingColumns, cut: &Mat<f64>) -> Mat<f64> {
 }
 
 /// Σ‖y − ŷ‖² = Σyy − 2⟨W, Σxy⟩ + ⟨Σxx, W·Wᵀ⟩ about the training means; the last term uses symmetry.
-fn error(columns: &VaryingColumns, weight: &Mat<f64>, train: &Training<'_>, rows: &Moments) -> f64 {
+fn error(columns: &VaryingColumns, weight: &Mat<f64>, train: &TrainingMoments<'_>, rows: &Moments) -> f64 {
     let (n, d_in, d_out) = (rows.n as f64, rows.d_in(), rows.d_out());
     let (own_x, own_y) = (rows.mean_x(), rows.mean_y());
     let (off_x, off_y) = (offset(&own_x, &train.mean_x), offset(&own_y, &train.mean_y));
@@ -137,8 +142,8 @@ mod tests {
 
     /// Whether the cut is proved with `fold` held out; checks that the error is that of a decomposition in either case.
     fn is_certified(folds: &[Moments], fold: usize, tolerance: f64) -> bool {
-        let headline = LinearFit::new(0, &Training::all_but(folds, FOLDS - 1)).expect("a solution");
-        let train = Training::all_but(folds, fold);
+        let headline = LinearFit::new(0, &TrainingMoments::all_but(folds, FOLDS - 1)).expect("a solution");
+        let train = TrainingMoments::all_but(folds, fold);
         let found = heldout_error(0, &train, &folds[fold], &headline.kept.cut).expect("a solution");
         let fit = LinearFit::new(0, &train).expect("a solution");
         let unseen = HeldOutMoments::of(&fit, &folds[fold]);

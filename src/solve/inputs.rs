@@ -5,7 +5,7 @@ use faer::Mat;
 use super::fit::{Eigenvectors, VaryingColumns};
 use super::matrices::row_major;
 use super::training::CONSTANT;
-use super::training::Training;
+use super::training::TrainingMoments;
 use crate::error::Result;
 use crate::stats::moments::Moments;
 
@@ -23,10 +23,10 @@ pub struct InputColumns {
 impl InputColumns {
     /// Computes them over the training rows of a block's folds; the last fold is held out.
     pub fn new(folds: &[Moments]) -> Self {
-        Self::of(&Training::all_but(folds, folds.len() - 1))
+        Self::of(&TrainingMoments::all_but(folds, folds.len() - 1))
     }
 
-    fn of(train: &Training<'_>) -> Self {
+    fn of(train: &TrainingMoments<'_>) -> Self {
         let deviation = |inverse: f64| if inverse > 0.0 { inverse.recip() } else { 0.0 };
         Self {
             mean: train.raw_mean_x(),
@@ -48,7 +48,7 @@ pub struct InputDistribution {
 impl InputDistribution {
     /// Computes it over the training rows of a block's folds; the last fold is held out. `block` is named in errors.
     pub fn new(block: usize, folds: &[Moments]) -> Result<Self> {
-        let train = Training::all_but(folds, folds.len() - 1);
+        let train = TrainingMoments::all_but(folds, folds.len() - 1);
         let eigen = Eigenvectors::new(block, &VaryingColumns::new(&train), &train)?;
         let columns = InputColumns::of(&train);
         // F = D⁻¹·Q·√Λ·Qᵀ, where the basis is D·Q. The symmetric root depends neither on the signs of eigenvectors nor

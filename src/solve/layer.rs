@@ -6,7 +6,7 @@ use super::eigenvalues::Eigenvalues;
 use super::fit::AffineMap;
 use super::project::HeldOutMoments;
 use super::score::Totals;
-use super::training::Training;
+use super::training::TrainingMoments;
 use crate::error::Result;
 use crate::platform::parallel;
 use crate::report::finite;
@@ -31,16 +31,16 @@ pub struct LayerScore {
 
 /// The affine map fitted on all folds but the last.
 pub fn fit_map(block: usize, folds: &[Moments]) -> Result<AffineMap> {
-    let train = Training::all_but(folds, folds.len() - 1);
+    let train = TrainingMoments::all_but(folds, folds.len() - 1);
     Ok(LinearFit::new(block, &train)?.map(&train))
 }
 
 /// Scores a layer from the moments of its folds; the last fold is held out.
 pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
     let heldout_fold = folds.len() - 1;
-    let train = Training::all_but(folds, heldout_fold);
+    let train = TrainingMoments::all_but(folds, heldout_fold);
     let heldout = &folds[heldout_fold];
-    let all = Training::new(folds.iter().collect());
+    let all = TrainingMoments::new(folds.iter().collect());
     let (fit, in_sample) = parallel::join(|| LinearFit::new(layer, &train), || in_sample_error(layer, &all));
     let (fit, in_sample) = (fit?, in_sample?);
     let errors = HeldOutMoments::of(&fit, heldout).predict(&fit.weight).errors;
@@ -57,7 +57,7 @@ pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
 }
 
 /// Share of the variance of x in its first principal component; `None` if x does not vary.
-fn anisotropy(layer: usize, rows: &Training<'_>) -> Result<Option<f64>> {
+fn anisotropy(layer: usize, rows: &TrainingMoments<'_>) -> Result<Option<f64>> {
     let d = rows.d_in();
     let covariance = rows.covariance(&(0..d).collect::<Vec<_>>(), &vec![1.0; d]);
     let largest = Eigenvalues::new(layer, covariance)?.largest(&[1])[0];
@@ -66,14 +66,14 @@ fn anisotropy(layer: usize, rows: &Training<'_>) -> Result<Option<f64>> {
 }
 
 /// Mean squared error of the affine fit on its own rows.
-fn in_sample_error(layer: usize, rows: &Training<'_>) -> Result<f64> {
+fn in_sample_error(layer: usize, rows: &TrainingMoments<'_>) -> Result<f64> {
     let fit = LinearFit::new(layer, rows)?;
     let explained: f64 = super::matrices::column_dots(&fit.whitened, &fit.whitened).iter().sum();
     Ok((rows.variance_y.iter().sum::<f64>() - explained).max(0.0))
 }
 
 /// Σ_j Var(y_j − x_j).
-fn update_variance(rows: &Training<'_>) -> f64 {
+fn update_variance(rows: &TrainingMoments<'_>) -> f64 {
     let covariance: f64 = (0..rows.d_in()).map(|j| rows.covariance_xy(j, j)).sum();
     rows.variance_x.iter().sum::<f64>() + rows.variance_y.iter().sum::<f64>() - 2.0 * covariance
 }

@@ -10,7 +10,7 @@ use faer::Mat;
 
 use super::folds::proved_error;
 use super::score::Totals;
-use super::training::Training;
+use super::training::TrainingMoments;
 use crate::learning::LearningPoint;
 use crate::platform::parallel;
 use crate::stats::moments::Moments;
@@ -55,7 +55,7 @@ impl FoldRuns {
         }
         let totals = Totals::new(heldout);
         let r2 = |run: &Range<usize>| {
-            let train = Training::new(training[run.clone()].iter().collect());
+            let train = TrainingMoments::new(training[run.clone()].iter().collect());
             totals.r2(proved_error(&train, heldout, cut)?)
         };
         let mean = self.0.iter().map(rows).sum::<f64>() / self.0.len() as f64;

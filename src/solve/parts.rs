@@ -15,7 +15,7 @@ use super::score::{
     BlockScore, EFFECTIVE_SHARE, Headline, SHARE_95, Totals, output_participation, split, variance_ratio,
 };
 use super::support::HeldOutSupport;
-use super::training::Training;
+use super::training::TrainingMoments;
 use crate::error::Result;
 use crate::learning::LearningPoint;
 use crate::platform::parallel;
@@ -90,7 +90,7 @@ impl HeadlineFit {
     }
 }
 
-fn deviations(train: &Training<'_>) -> Vec<f64> {
+fn deviations(train: &TrainingMoments<'_>) -> Vec<f64> {
     train.variance_y.iter().map(|variance| variance.sqrt()).collect()
 }
 
@@ -170,7 +170,7 @@ impl Remainder {
         let covariance = self.covariance.largest(&Spectrum::places(self.covariance.count(), kept.rank));
         let others: Vec<usize> = (0..folds.len() - 1).collect();
         let r2 = |&fold: &usize| {
-            let train = Training::all_but(folds, fold);
+            let train = TrainingMoments::all_but(folds, fold);
             let error = folds::heldout_error(self.block, &train, &folds[fold], &kept.cut)?;
             Ok(Totals::new(&folds[fold]).r2(error))
         };

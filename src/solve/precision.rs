@@ -7,7 +7,7 @@
 
 use super::fit::LinearFit;
 use super::score::Totals;
-use super::training::Training;
+use super::training::TrainingMoments;
 use crate::stats::moments::Moments;
 
 /// Rounding of a sum of n products in f64, relative to the sum of their magnitudes and to √n.
@@ -38,15 +38,15 @@ impl R2Rounding {
 }
 
 /// The rounding of R² over every fold, the others used for training; `fit` is that with the last one held out.
-pub(super) fn roundings(fit: &LinearFit, train: &Training<'_>, folds: &[Moments]) -> Vec<R2Rounding> {
+pub(super) fn roundings(fit: &LinearFit, train: &TrainingMoments<'_>, folds: &[Moments]) -> Vec<R2Rounding> {
     let smallest = fit.eigenvalues.largest(&[fit.rank()][..fit.rank().min(1)]).first().copied().unwrap_or(1.0);
     let (stretch, weights) = (fit.rank() as f64 / smallest, weights(fit, train));
-    let of = |fold: usize| of_fold(&Training::all_but(folds, fold), &folds[fold], stretch, &weights);
+    let of = |fold: usize| of_fold(&TrainingMoments::all_but(folds, fold), &folds[fold], stretch, &weights);
     (0..folds.len()).map(of).collect()
 }
 
 /// Per output: Σ W²σ² over the variance of y; at least 1, since other folds have other maps.
-fn weights(fit: &LinearFit, train: &Training<'_>) -> Vec<f64> {
+fn weights(fit: &LinearFit, train: &TrainingMoments<'_>) -> Vec<f64> {
     let of = |(f, variance): (usize, &f64)| {
         let squares =
             fit.weight.col(f).iter().zip(&train.variance_x).map(|(weight, variance)| weight * weight * variance);
@@ -56,7 +56,7 @@ fn weights(fit: &LinearFit, train: &Training<'_>) -> Vec<f64> {
 }
 
 /// `stretch` bounds the trace of C⁻¹.
-fn of_fold(train: &Training<'_>, rows: &Moments, stretch: f64, weights: &[f64]) -> R2Rounding {
+fn of_fold(train: &TrainingMoments<'_>, rows: &Moments, stretch: f64, weights: &[f64]) -> R2Rounding {
     let (n, d_in) = (rows.n as f64, rows.d_in());
     let (own_x, own_y, inverse) = (rows.mean_x(), rows.mean_y(), train.inverse_deviations());
     let rounding = ROUNDING * (train.n + n).sqrt();

@@ -6,7 +6,7 @@ use super::eigenvalues::Eigenvalues;
 use super::fit::{AffineMap, LinearFit};
 use super::matrices::matrix;
 use super::project::HeldOutMoments;
-use super::training::Training;
+use super::training::TrainingMoments;
 use crate::error::Result;
 use crate::stats::moments::Moments;
 
@@ -22,7 +22,7 @@ pub struct Readout {
 /// Solves target ≈ Wᵀ·feature + b on `train` with the same eigenvalue cut as the fit, and scores it on `heldout`, which
 /// must have the same shifts. `block` is named in errors.
 pub fn solve_readout(block: usize, train: &Moments, heldout: &Moments) -> Result<Readout> {
-    let train = Training::from(train);
+    let train = TrainingMoments::from(train);
     let fit = LinearFit::new(block, &train)?;
     let errors = HeldOutMoments::of(&fit, heldout).predict(&fit.weight).errors;
     Ok(Readout { map: fit.map(&train), heldout_error: errors.iter().sum() })

@@ -6,7 +6,7 @@ use faer::Mat;
 use super::fit::{Eigenvectors, VaryingColumns};
 use super::matrices::transposed;
 use super::project::HeldOutMoments;
-use super::training::Training;
+use super::training::TrainingMoments;
 use crate::error::Result;
 use crate::stats::moments::Moments;
 
@@ -16,7 +16,7 @@ const QUARTER_DECADES: std::ops::RangeInclusive<i32> = -40..=8;
 /// Σ‖y − ŷ‖² over the held-out rows of the ridge regression on the training rows (docs/measures.md, section 5). `block`
 /// is named in errors.
 pub fn ridge_error(block: usize, train: &Moments, heldout: &Moments) -> Result<f64> {
-    let train = Training::from(train);
+    let train = TrainingMoments::from(train);
     let eigen = Eigenvectors::new(block, &VaryingColumns::new(&train), &train)?;
     let all: Vec<usize> = (0..train.d_in()).collect();
     // Cov(z, y) with z = basisᵀ·(x − x̄), kept × d_out.
@@ -34,7 +34,7 @@ pub fn ridge_error(block: usize, train: &Moments, heldout: &Moments) -> Result<f
 /// The strength α with the least V(α)/(1 − t(α)/n)², V being the mean squared error on the n training rows and t the
 /// effective number of parameters per output (Golub, Heath and Wahba 1979). `explained` are the squared norms of
 /// Cov(z_i, y), with Var(z_i) = λ_i in `eigenvalues`.
-fn best_strength(train: &Training<'_>, eigenvalues: &[f64], explained: &[f64]) -> f64 {
+fn best_strength(train: &TrainingMoments<'_>, eigenvalues: &[f64], explained: &[f64]) -> f64 {
     let total: f64 = train.variance_y.iter().sum();
     let criterion = |alpha: f64| {
         let pairs = || eigenvalues.iter().zip(explained);
@@ -89,7 +89,7 @@ mod tests {
     fn the_criterion_is_that_of_the_rows() {
         let part = rows(60, 0.5, 11);
         let [moments, _] = moments([&part, &part]);
-        let train = Training::from(&moments);
+        let train = TrainingMoments::from(&moments);
         let eigen = Eigenvectors::new(0, &VaryingColumns::new(&train), &train).expect("eigenvectors");
         let all: Vec<usize> = (0..D).collect();
         let cross = eigen.basis.transpose() * transposed(&train.cross(&all, &[1.0; D]));

@@ -7,7 +7,7 @@ use super::matrices::participation;
 use super::project::{HeldOutMoments, Predicted};
 use super::rank;
 use super::rank::Directions;
-use super::training::Training;
+use super::training::TrainingMoments;
 use crate::agreement::median;
 use crate::error::Result;
 use crate::report::{BlockReport, ControlReport, finite};
@@ -62,9 +62,9 @@ pub fn score_control(block: usize, folds: &[Moments]) -> Result<ControlReport> {
 }
 
 /// The training rows and the held-out fold, which is the last.
-pub(super) fn split(folds: &[Moments]) -> (Training<'_>, &Moments) {
+pub(super) fn split(folds: &[Moments]) -> (TrainingMoments<'_>, &Moments) {
     let heldout = folds.len() - 1;
-    (Training::all_but(folds, heldout), &folds[heldout])
+    (TrainingMoments::all_but(folds, heldout), &folds[heldout])
 }
 
 /// Errors on the held-out rows of the fit on the training rows.

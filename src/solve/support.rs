@@ -5,7 +5,7 @@ use faer::Mat;
 use super::deflated::{Factor, deflate, leave_out};
 use super::fit::{Eigenvectors, LinearFit, VaryingColumns, few};
 use super::matrices::{column_dots, transposed};
-use super::training::Training;
+use super::training::TrainingMoments;
 use crate::error::Result;
 use crate::report::finite;
 use crate::stats::moments::Moments;
@@ -22,7 +22,7 @@ pub(super) struct HeldOutSupport {
 
 impl HeldOutSupport {
     /// Of the rows `heldout`, for a fit on `train`; `block` is named in errors.
-    pub(super) fn new(block: usize, fit: &LinearFit, train: &Training<'_>, heldout: &Moments) -> Result<Self> {
+    pub(super) fn new(block: usize, fit: &LinearFit, train: &TrainingMoments<'_>, heldout: &Moments) -> Result<Self> {
         let columns = VaryingColumns::new(train);
         let about = scaled_squares(&columns, train, heldout);
         let d = columns.active.len();
@@ -45,7 +45,7 @@ impl HeldOutSupport {
 }
 
 /// Mean of D(x − x̄)(x − x̄)ᵀD over the rows, in the active columns; x̄ is the training mean.
-fn scaled_squares(columns: &VaryingColumns, train: &Training<'_>, rows: &Moments) -> Mat<f64> {
+fn scaled_squares(columns: &VaryingColumns, train: &TrainingMoments<'_>, rows: &Moments) -> Mat<f64> {
     let (n, d_in, own) = (rows.n as f64, rows.d_in(), rows.mean_x());
     let offset: Vec<f64> = own.iter().zip(&train.mean_x).map(|(own, mean)| own - mean).collect();
     let d = columns.active.len();
@@ -57,7 +57,12 @@ fn scaled_squares(columns: &VaryingColumns, train: &Training<'_>, rows: &Moments
 }
 
 /// tr(C⁺·S) by a Cholesky factor; `None` where the fit takes eigenvectors.
-fn whitened_trace(columns: &VaryingColumns, train: &Training<'_>, cut: &Mat<f64>, squares: &Mat<f64>) -> Option<f64> {
+fn whitened_trace(
+    columns: &VaryingColumns,
+    train: &TrainingMoments<'_>,
+    cut: &Mat<f64>,
+    squares: &Mat<f64>,
+) -> Option<f64> {
     let d = columns.active.len();
     if d == 0 || !few(cut.ncols(), d) {
         return None;
@@ -110,7 +115,7 @@ mod tests {
         let train = [rows(&mut random, 1500, &vec![1.0; d], 0.0)];
         let [deviation, noise] = heldout;
         let heldout = rows(&mut random, 20_000, &vec![deviation; d], noise);
-        let train = Training::all_but(&train, 1);
+        let train = TrainingMoments::all_but(&train, 1);
         let fit = LinearFit::new(0, &train).expect("a fit");
         assert_eq!(fit.kept.cut.ncols(), 1, "the sum is no direction of its own");
         HeldOutSupport::new(0, &fit, &train, &heldout).expect("support")

@@ -8,7 +8,7 @@ use crate::stats::moments::Moments;
 pub(super) const CONSTANT: f64 = 1.0 / (1 << 22) as f64;
 
 /// Rows of one or more folds under the same shifts.
-pub(super) struct Training<'a> {
+pub(super) struct TrainingMoments<'a> {
     parts: Vec<&'a Moments>,
     /// Rows.
     pub(super) n: f64,
@@ -24,7 +24,7 @@ pub(super) struct Training<'a> {
     pub(super) max_abs_x: Vec<f64>,
 }
 
-impl<'a> Training<'a> {
+impl<'a> TrainingMoments<'a> {
     /// Combines these folds, at least one.
     pub(super) fn new(parts: Vec<&'a Moments>) -> Self {
         let first = parts[0];
@@ -116,7 +116,7 @@ impl<'a> Training<'a> {
     }
 }
 
-impl<'a> From<&'a Moments> for Training<'a> {
+impl<'a> From<&'a Moments> for TrainingMoments<'a> {
     fn from(moments: &'a Moments) -> Self {
         Self::new(vec![moments])
     }

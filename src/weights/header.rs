@@ -29,7 +29,7 @@ struct Info {
 
 /// The JSON header: tensors by name, and the writer's metadata.
 #[derive(Deserialize)]
-struct Written {
+struct WrittenHeader {
     #[serde(rename = "__metadata__")]
     _metadata: Option<BTreeMap<String, String>>,
     #[serde(flatten)]
@@ -41,7 +41,7 @@ pub(super) async fn read(files: &dyn Files, file: &str, size: u64) -> Result<Pla
     let length = header_length(files, file, size).await?;
     let data_start = LENGTH + length;
     let json = files.read(file, LENGTH..data_start).await?;
-    let Written { tensors, .. } =
+    let WrittenHeader { tensors, .. } =
         serde_json::from_slice(&json).map_err(|error| malformed(file, format!("header: {error}")))?;
     let described = described(&tensors).map_err(|why| malformed(file, format!("header: {why}")))?;
     let present = size - data_start;

@@ -45,7 +45,7 @@ struct StoredTensor {
 
 /// The index: maps tensors to shards.
 #[derive(Deserialize)]
-struct Index {
+struct ShardIndex {
     weight_map: BTreeMap<String, String>,
 }
 
@@ -345,7 +345,7 @@ fn reserve(tensor: &str, elements: u64) -> Result<Vec<f32>> {
 /// Inverts the index: each shard with its tensors.
 fn tensors_by_shard(json: &[u8], file: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let malformed = |why: String| Error::MalformedJson { file: file.into(), why };
-    let index: Index = serde_json::from_slice(json).map_err(|error| malformed(error.to_string()))?;
+    let index: ShardIndex = serde_json::from_slice(json).map_err(|error| malformed(error.to_string()))?;
     let mut shards: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (tensor, shard) in index.weight_map {
         if !is_plain_name(&shard) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use straightedge::atlas::{Entry, Measured};
+use straightedge::atlas::{AtlasEntry, Measured};
 use straightedge::fields::Field;
 use straightedge::job::Measure;
 
@@ -95,7 +95,7 @@ fn keys_of_an_atlas_and_fields_of_its_index_are_documented() {
     let unknown: Vec<_> = example.map(|(key, _)| key).filter(|key| !keys.contains(*key)).collect();
     assert!(unknown.is_empty(), "the example has keys {unknown:?}");
 
-    let entry = Entry { measured: Some(Measured::default()), ..Entry::default() };
+    let entry = AtlasEntry { measured: Some(Measured::default()), ..AtlasEntry::default() };
     let entry = serde_json::to_value(entry).expect("plain data");
     let names = |value: &serde_json::Value| value.as_object().expect("members").keys().cloned().collect::<Vec<_>>();
     let measured = names(&entry["measured"]).into_iter().map(|name| format!("measured.{name}"));

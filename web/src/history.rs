@@ -147,7 +147,7 @@ pub fn exported(results: &[(KeptResult, String)]) -> String {
 #[cfg(test)]
 mod tests {
     use straightedge_api::job::{Job, Measure};
-    use straightedge_api::message::{ModelSource, TextSource, Work};
+    use straightedge_api::message::{ModelSource, OrderInputs, TextSource};
 
     use super::*;
     use crate::figures::sample_report;
@@ -195,7 +195,7 @@ mod tests {
         let mut job = Job::new("m", "t");
         job.measures.insert(Measure::Swap);
         let files = [("config.json".to_string(), 7)].into();
-        let work = Work::Model {
+        let work = OrderInputs::Model {
             model: ModelSource::Bundled { folder: "m".into(), files },
             tokenizer: None,
             text: TextSource::Pasted { content: "t".into() },

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use straightedge_api::atlas::{Entry, INDEX, Index, Measured, SLUG_MOST, State};
+use straightedge_api::atlas::{AtlasEntry, AtlasState, INDEX, Index, Measured, SLUG_MOST};
 use straightedge_api::date::seconds;
 use straightedge_api::report::Report;
 
@@ -55,10 +55,11 @@ pub(crate) fn put(folder: Option<&Path>, dist: &Path) -> Result<()> {
 }
 
 /// Entries of the reports that the index does not name: those that people have added to the folder.
-fn contributed(folder: &Path, index: &Index) -> Result<Vec<Entry>> {
+fn contributed(folder: &Path, index: &Index) -> Result<Vec<AtlasEntry>> {
     let is_known = |name: &str| {
         // A model of the list that failed may have left a report of its finished blocks.
-        let is_left = |entry: &Entry| entry.slug == name.trim_end_matches(".json") && is_partial(&folder.join(name));
+        let is_left =
+            |entry: &AtlasEntry| entry.slug == name.trim_end_matches(".json") && is_partial(&folder.join(name));
         index.models.iter().any(|entry| match &entry.measured {
             Some(measured) => measured.report == name,
             None => is_left(entry),
@@ -82,7 +83,7 @@ fn is_partial(path: &Path) -> bool {
 }
 
 /// The entry of an added report, whose file is named after the model and the text.
-fn entry(folder: &Path, name: String) -> Result<Entry> {
+fn entry(folder: &Path, name: String) -> Result<AtlasEntry> {
     let path = folder.join(&name);
     let slug = name.trim_end_matches(".json").to_owned();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -99,14 +100,14 @@ fn entry(folder: &Path, name: String) -> Result<Entry> {
     let ended =
         date.with_context(|| format!("{}: it has no date, measure it with a current version", path.display()))?;
     let measured = Measured::new(name, &report, u64::try_from(ended).unwrap_or_default());
-    Ok(Entry {
+    Ok(AtlasEntry {
         slug,
         title: report.model.id.clone(),
         id: report.model.id,
         text: Some(report.corpus.id),
-        state: State::Measured,
+        state: AtlasState::Measured,
         measured: Some(measured),
-        ..Entry::default()
+        ..AtlasEntry::default()
     })
 }
 
@@ -130,8 +131,13 @@ mod tests {
         fs::create_dir_all(&atlas).expect("a folder");
         assert!(put(Some(&atlas), &dist).is_err(), "a folder that is named must hold an index");
         let measured = Measured { report: "one.json".into(), ..Measured::default() };
-        let one = Entry { slug: "one".into(), state: State::Measured, measured: Some(measured), ..Entry::default() };
-        let two = Entry { slug: "two".into(), state: State::Failed, ..Entry::default() };
+        let one = AtlasEntry {
+            slug: "one".into(),
+            state: AtlasState::Measured,
+            measured: Some(measured),
+            ..AtlasEntry::default()
+        };
+        let two = AtlasEntry { slug: "two".into(), state: AtlasState::Failed, ..AtlasEntry::default() };
         let index = Index { models: vec![one, two] };
         fs::write(atlas.join(INDEX), serde_json::to_string(&index).expect("plain data")).expect("a file");
         fs::write(atlas.join("one.json"), "a report").expect("a file");
@@ -145,7 +151,7 @@ mod tests {
         fs::write(atlas.join("somebodys.json"), added.to_string()).expect("a file");
         put(Some(&atlas), &dist).expect("an atlas");
         let found = read(&dist.join("data/atlas").join(INDEX), true).expect("an index").models.pop().expect("an entry");
-        assert_eq!((found.slug.as_str(), found.state), ("somebodys", State::Measured));
+        assert_eq!((found.slug.as_str(), found.state), ("somebodys", AtlasState::Measured));
         let measured = found.measured.expect("a measurement");
         assert_eq!((measured.report.as_str(), measured.ended), ("somebodys.json", 1_795_574_045));
         assert!(there("somebodys.json").is_some());

@@ -17,12 +17,12 @@ pub const SLUG_MOST: usize = 120;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Index {
     /// The entries.
-    pub models: Vec<Entry>,
+    pub models: Vec<AtlasEntry>,
 }
 
 /// One model on one text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct AtlasEntry {
     /// Unique name for files and links: letters, digits, `-`, `_` and `.`.
     pub slug: String,
     /// The model: its id on the hub, a folder or the name of a bundled model.
@@ -34,7 +34,7 @@ pub struct Entry {
     /// The requested text; `None` for a bundled model's own.
     pub text: Option<String>,
     /// Its progress.
-    pub state: State,
+    pub state: AtlasState,
     /// SHA-256 of the settings and the program's version; a change means a new measurement.
     pub settings: String,
     /// The error, if it failed.
@@ -48,7 +48,7 @@ pub struct Entry {
 /// Progress of a model of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum AtlasState {
     /// Not measured yet.
     #[default]
     Pending,

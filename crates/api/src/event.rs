@@ -11,7 +11,7 @@ pub use crate::progress::{Progress, ProgressPair, Stage};
 use crate::report::{
     BlockReport, CurvePoint, Header, HealedTogether, LayerReport, ModelInfo, OrderStep, Report, Seconds, Warning,
 };
-use crate::trace::Span;
+use crate::trace::TraceSpan;
 
 /// One message from the engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub enum Event {
         healed: HealedTogether,
     },
     /// A finished span of work.
-    Span(Span),
+    Span(TraceSpan),
     /// The map of a block, of closed form or healed together with others, if the job requests maps.
     Map(Box<MapDump>),
     /// Both models of a continuation have read the prompt.
@@ -54,7 +54,7 @@ pub enum Event {
     /// A pause and its reason: a server that asks to wait, a connection to be retried.
     Waiting(Wait),
     /// The measurement is complete.
-    Finished(Outcome),
+    Finished(FinalResults),
     /// The measurement ended early; what came before stays valid, unless it came from [`Error::DamagedWeights`].
     Failed(Error),
 }
@@ -102,7 +102,7 @@ pub struct MapDump {
 
 /// Results known only at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct FinalResults {
     /// Perplexity of the original model, if requested.
     pub ppl: Option<f64>,
     /// Wall time by stage.
@@ -293,7 +293,8 @@ mod tests {
         }
         recorder.record(&progress(Stage::Greedy, 5.0));
         assert_eq!(recorder.report().map(|report| report.seconds.forward), Some(2.0));
-        let outcome = Outcome { seconds: Seconds { forward: 3.0, ..Seconds::default() }, ..Outcome::default() };
+        let outcome =
+            FinalResults { seconds: Seconds { forward: 3.0, ..Seconds::default() }, ..FinalResults::default() };
         recorder.record(&Event::Finished(outcome));
         recorder.record(&progress(Stage::Measure, 7.0));
         assert_eq!(recorder.report().map(|report| report.seconds.forward), Some(3.0), "the next has not begun");
@@ -355,7 +356,7 @@ mod tests {
     fn what_completes_a_measurement_adds_its_time_and_the_fit_is_told_once() {
         let header = header();
         let started = || Event::Started(Box::new(header.clone()));
-        let finished = |seconds| Event::Finished(Outcome { seconds, ..Outcome::default() });
+        let finished = |seconds| Event::Finished(FinalResults { seconds, ..FinalResults::default() });
         let first = Seconds { load: 1.0, forward: 8.0, swap: 4.0, total: 13.0, ..Seconds::default() };
         let second = Seconds { load: 2.0, forward: 3.0, swap: 1.0, probes: 30.0, total: 36.0, ..Seconds::default() };
         let mut recorder = Recorder::default();

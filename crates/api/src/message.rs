@@ -107,15 +107,15 @@ pub struct Order {
     /// The job.
     pub job: Job,
     /// Its inputs.
-    pub work: Work,
+    pub work: OrderInputs,
 }
 
 impl Order {
     /// Number of file handles it needs.
     pub fn handles(&self) -> usize {
         match &self.work {
-            Work::Rows => 1,
-            Work::Model { model, text, .. } => {
+            OrderInputs::Rows => 1,
+            OrderInputs::Model { model, text, .. } => {
                 let model = if let ModelSource::Handles { names } = model { names.len() } else { 0 };
                 model + usize::from(*text == TextSource::Handle)
             }
@@ -143,7 +143,7 @@ pub struct Unfinished {
 /// The inputs of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Work {
+pub enum OrderInputs {
     /// A model that reads a text.
     Model {
         /// Source of the model's files.
@@ -231,7 +231,7 @@ pub enum Reply {
     /// The engine is loaded and ready.
     Ready,
     /// The device available to the engine.
-    Device(Device),
+    Device(AvailableDevice),
     /// An event of a measurement.
     Event {
         /// The measurement.
@@ -244,7 +244,7 @@ pub enum Reply {
         /// The measurement or preview.
         run: u32,
         /// Current memory of the engine.
-        memory: Memory,
+        memory: EngineMemory,
     },
     /// Progress, waits and warnings of a preview.
     Previewing {
@@ -277,7 +277,7 @@ pub enum Reply {
 
 /// Memory of the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
+pub struct EngineMemory {
     /// Bytes of GPU buffers.
     pub gpu_bytes: u64,
     /// Bytes of wasm memory, which never shrinks, so also its peak.
@@ -287,7 +287,7 @@ pub struct Memory {
 /// The device available for measurements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Device {
+pub enum AvailableDevice {
     /// A WebGPU adapter was found.
     Gpu {
         /// Its name, driver and limits.
@@ -312,7 +312,7 @@ mod tests {
             run: 3,
             result: "2026-11-28T18:00:00Z 0.5".into(),
             job: Job::new("calibration", "calibration.txt"),
-            work: Work::Model {
+            work: OrderInputs::Model {
                 model: ModelSource::Bundled {
                     folder: "models/calibration".into(),
                     files: BTreeMap::from([("model.safetensors".into(), u64::from(u32::MAX) + 7)]),

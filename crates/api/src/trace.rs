@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Work on one block, or on the model as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Span {
+pub struct TraceSpan {
     /// The kind of work.
     pub lane: Lane,
     /// Who did it: 0 is the engine, the others are its helper workers.
@@ -103,7 +103,7 @@ const TRACKS: usize = 16;
 
 /// The spans as a JSON text in the Chrome trace format, times in microseconds: one group of rows per worker, in it one
 /// row per lane, and further ones where spans of a lane overlap, because viewers draw only nested spans in one row.
-pub fn to_json(spans: &[Span]) -> String {
+pub fn to_json(spans: &[TraceSpan]) -> String {
     let rows = rows(spans);
     let workers: BTreeSet<usize> = rows.iter().map(|row| row.worker).collect();
     let used: BTreeSet<Row> = rows.iter().copied().collect();
@@ -154,13 +154,13 @@ impl Row {
 }
 
 /// For every span the first row of its worker and lane that is free when it begins.
-fn rows(spans: &[Span]) -> Vec<Row> {
+fn rows(spans: &[TraceSpan]) -> Vec<Row> {
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by(|a, b| spans[*a].start.total_cmp(&spans[*b].start));
     let mut ends: BTreeMap<(usize, Lane), [f64; TRACKS]> = BTreeMap::new();
     let mut rows = vec![Row { worker: 0, lane: Lane::Tokenize, track: 0 }; spans.len()];
     for index in order {
-        let Span { worker, lane, start, seconds, .. } = spans[index];
+        let TraceSpan { worker, lane, start, seconds, .. } = spans[index];
         let ends = ends.entry((worker, lane)).or_insert([f64::NEG_INFINITY; TRACKS]);
         let track = ends.iter().position(|end| *end <= start).unwrap_or_default();
         ends[track] = ends[track].max(start + seconds);
@@ -175,12 +175,12 @@ mod tests {
 
     use super::*;
 
-    fn span(lane: Lane, worker: usize, block: usize, start: f64, seconds: f64) -> Span {
-        Span { lane, worker, block: Some(block), start, seconds, busy: seconds / 2.0 }
+    fn span(lane: Lane, worker: usize, block: usize, start: f64, seconds: f64) -> TraceSpan {
+        TraceSpan { lane, worker, block: Some(block), start, seconds, busy: seconds / 2.0 }
     }
 
     /// The names of rows and groups, and the spans.
-    fn events(spans: &[Span]) -> (Vec<Value>, Vec<Value>) {
+    fn events(spans: &[TraceSpan]) -> (Vec<Value>, Vec<Value>) {
         let mut trace: Value = serde_json::from_str(&to_json(spans)).expect("JSON");
         let Value::Array(events) = trace["traceEvents"].take() else { panic!("no events") };
         events.into_iter().partition(|event| event["ph"] == "M")

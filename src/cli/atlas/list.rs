@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use straightedge::atlas::{Entry, Replication, SLUG_MOST};
+use straightedge::atlas::{AtlasEntry, Replication, SLUG_MOST};
 use straightedge::error::{Error, Result};
 use straightedge::hub::id::is_commit;
 use straightedge::job::{BackendChoice, GramMode, Job, Measure, Protocol};
@@ -21,9 +21,9 @@ const OWN_KEYS: [&str; 4] = ["id", "revision", "title", "published"];
 
 /// One model of the list.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct ListedModel {
     /// Its entry in the index before it is measured.
-    pub(super) entry: Entry,
+    pub(super) entry: AtlasEntry,
     /// The job, without the names of model and text.
     pub(super) job: Job,
     /// The model argument, as for `measure`.
@@ -33,7 +33,7 @@ pub(super) struct Order {
     published: Option<(PublishedModel, String)>,
 }
 
-impl Order {
+impl ListedModel {
     /// Compares a measurement with the published values named in the list.
     pub(super) fn replication(&self, summary: &Summary) -> Option<Replication> {
         self.published.as_ref().map(|(model, corpus)| Replication::new(model, corpus, summary))
@@ -43,7 +43,7 @@ impl Order {
 /// The file as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Plain {
+struct PlainList {
     #[serde(default)]
     defaults: toml::Table,
     #[serde(default)]
@@ -86,10 +86,10 @@ struct PlainPublished {
 ///
 /// # Errors
 /// An unreadable file, and the first invalid key.
-pub(super) fn read(path: &Path) -> Result<Vec<Order>> {
+pub(super) fn read(path: &Path) -> Result<Vec<ListedModel>> {
     let refused = |why: String| Error::MalformedList { file: path.display().to_string(), why };
     let text = String::from_utf8(inputs::bytes(path)?).map_err(|error| refused(error.to_string()))?;
-    let Plain { defaults, model } = toml::from_str(&text).map_err(|error| refused(located(&error, &text)))?;
+    let PlainList { defaults, model } = toml::from_str(&text).map_err(|error| refused(located(&error, &text)))?;
     if let Some(key) = OWN_KEYS.into_iter().find(|key| defaults.contains_key(*key)) {
         return Err(refused(format!("defaults: {key} belongs to a model")));
     }
@@ -97,7 +97,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Order>> {
         return Err(refused("it names no model; write [[model]] and its id".into()));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    let mut orders: Vec<Order> = Vec::new();
+    let mut orders: Vec<ListedModel> = Vec::new();
     for (at, model) in model.into_iter().enumerate() {
         let name = model.get("id").and_then(toml::Value::as_str).map(|id| format!(" ({id})")).unwrap_or_default();
         let refused = |why: String| refused(format!("model {}{name}: {why}", at + 1));
@@ -105,7 +105,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Order>> {
         table.extend(model);
         let plain: PlainModel = table.try_into().map_err(|error: toml::de::Error| refused(error.message().into()))?;
         let order = plain.order(folder).map_err(refused)?;
-        let is_same = |other: &Order| other.entry.slug.eq_ignore_ascii_case(&order.entry.slug);
+        let is_same = |other: &ListedModel| other.entry.slug.eq_ignore_ascii_case(&order.entry.slug);
         if let Some(other) = orders.iter().position(is_same) {
             return Err(refused(format!("it repeats model {}; remove one", other + 1)));
         }
@@ -121,7 +121,7 @@ fn located(error: &toml::de::Error, text: &str) -> String {
 }
 
 impl PlainModel {
-    fn order(self, folder: &Path) -> Result<Order, String> {
+    fn order(self, folder: &Path) -> Result<ListedModel, String> {
         let text = self.text_args(folder)?;
         let job = self.job();
         job.check().map_err(|error| error.to_string())?;
@@ -133,16 +133,16 @@ impl PlainModel {
             None => self.id.clone(),
         };
         let settings = self.settings(text.text.as_deref()).map_err(|error| error.to_string())?;
-        let entry = Entry {
+        let entry = AtlasEntry {
             slug: self.slug()?,
             title: self.title.clone().unwrap_or_else(|| self.id.clone()),
             id: self.id,
             revision: self.revision,
             text: self.text,
             settings,
-            ..Entry::default()
+            ..AtlasEntry::default()
         };
-        Ok(Order { entry, job, model, text, published })
+        Ok(ListedModel { entry, job, model, text, published })
     }
 
     fn job(&self) -> Job {

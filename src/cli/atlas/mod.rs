@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use straightedge::atlas::{Entry, INDEX, Index, Measured, State};
+use straightedge::atlas::{AtlasEntry, AtlasState, INDEX, Index, Measured};
 use straightedge::error::{Error, Result};
 use straightedge::event::Event;
 use straightedge::report::Report;
@@ -19,7 +19,7 @@ use super::drive::{self, DriveOutcome, drive_with_listener};
 use super::report_file::ReportFile;
 use super::status::{Status, print_error, print_line};
 use super::{inputs, measure, results};
-use list::Order;
+use list::ListedModel;
 
 /// Length of a shortened commit.
 const SHORT: usize = 10;
@@ -51,7 +51,7 @@ pub(super) fn atlas(args: &AtlasArgs) -> Result<Status> {
 }
 
 /// Measures one model. Its report is written to `path` from the first finished block on.
-fn measured(order: &Order, path: &Path) -> Result<Report> {
+fn measured(order: &ListedModel, path: &Path) -> Result<Report> {
     let (job, inputs) = measure::prepare(order.job.clone(), &order.model, &order.text)?;
     let (training, mut file) = (job.training, ReportFile::of(path)?);
     let mut receive = |event: &Event, report: Option<&Report>| file.receive(event, report);
@@ -75,7 +75,7 @@ fn measured(order: &Order, path: &Path) -> Result<Report> {
 }
 
 /// The name of a model's report in the folder.
-fn report_name(entry: &Entry) -> String {
+fn report_name(entry: &AtlasEntry) -> String {
     format!("{}.json", entry.slug)
 }
 
@@ -88,18 +88,18 @@ struct Atlas {
 
 impl Atlas {
     /// Keeps finished results of an earlier run with the same settings, and lists all others as pending.
-    fn begin(folder: &Path, orders: &[Order]) -> Result<Self> {
-        let mut earlier: BTreeMap<String, Entry> =
+    fn begin(folder: &Path, orders: &[ListedModel]) -> Result<Self> {
+        let mut earlier: BTreeMap<String, AtlasEntry> =
             earlier(folder).models.into_iter().map(|entry| (entry.slug.clone(), entry)).collect();
         let mut kept = 0;
-        let entry = |order: &Order| {
+        let entry = |order: &ListedModel| {
             let known = earlier.remove(&order.entry.slug).filter(|known| known.settings == order.entry.settings);
             match known.and_then(|known| still_there(folder, known)) {
                 Some(mut measured) => {
                     kept += 1;
                     // The published values in the list may have changed.
                     measured.published = order.replication(&measured.summary);
-                    Entry { state: State::Measured, measured: Some(measured), ..order.entry.clone() }
+                    AtlasEntry { state: AtlasState::Measured, measured: Some(measured), ..order.entry.clone() }
                 }
                 None => order.entry.clone(),
             }
@@ -111,21 +111,21 @@ impl Atlas {
     }
 
     fn is_kept(&self, at: usize) -> bool {
-        self.index.models[at].state == State::Measured
+        self.index.models[at].state == AtlasState::Measured
     }
 
     /// Notes the result of a model, whose report is written, in the index.
-    fn record(&mut self, at: usize, order: &Order, found: Result<Report>) -> Result<()> {
+    fn record(&mut self, at: usize, order: &ListedModel, found: Result<Report>) -> Result<()> {
         let entry = &mut self.index.models[at];
         match found {
             Ok(report) => {
                 let mut measured = Measured::new(report_name(entry), &report, now());
                 measured.published = order.replication(&measured.summary);
-                (entry.state, entry.measured) = (State::Measured, Some(measured));
+                (entry.state, entry.measured) = (AtlasState::Measured, Some(measured));
             }
             Err(error) => {
                 print_error(&error);
-                (entry.state, entry.error) = (State::Failed, Some(error.sentence()));
+                (entry.state, entry.error) = (AtlasState::Failed, Some(error.sentence()));
             }
         }
         self.write()
@@ -140,7 +140,7 @@ impl Atlas {
     fn summary(&self) -> String {
         let mut text = self.index.models.iter().map(|entry| line(entry) + "\n").collect::<String>();
         let count = |state| self.index.models.iter().filter(|entry| entry.state == state).count();
-        let (measured, failed) = (count(State::Measured) - self.kept, count(State::Failed));
+        let (measured, failed) = (count(AtlasState::Measured) - self.kept, count(AtlasState::Failed));
         let _ = writeln!(
             text,
             "{} models: {measured} measured, {} kept, {failed} failed; {}",
@@ -159,14 +159,14 @@ fn earlier(folder: &Path) -> Index {
 }
 
 /// The finished measurement of an entry, if its report exists and is complete.
-fn still_there(folder: &Path, entry: Entry) -> Option<Measured> {
+fn still_there(folder: &Path, entry: AtlasEntry) -> Option<Measured> {
     let name = report_name(&entry);
     let measured = entry.measured.filter(|measured| measured.report == name)?;
     let report = inputs::report(&folder.join(&measured.report)).ok()?;
     (!report.partial).then(|| Measured::new(measured.report, &report, measured.ended))
 }
 
-fn line(entry: &Entry) -> String {
+fn line(entry: &AtlasEntry) -> String {
     let name = named(entry);
     let Some(measured) = &entry.measured else {
         return format!("failed    {name}: {}", entry.error.as_deref().unwrap_or("it was not measured"));
@@ -187,7 +187,7 @@ fn line(entry: &Entry) -> String {
     format!("measured  {name}{}{}", commit.unwrap_or_default(), published.unwrap_or_default())
 }
 
-fn named(entry: &Entry) -> String {
+fn named(entry: &AtlasEntry) -> String {
     let revision = entry.revision.as_deref().map(|revision| format!("@{revision}")).unwrap_or_default();
     let text = entry.text.as_deref().unwrap_or("its own text");
     format!("{}{revision} on {text}", entry.id)

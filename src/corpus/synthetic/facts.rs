@@ -2,7 +2,7 @@
 
 use super::choices::Choices;
 use super::grammar::{a, capital, s, words};
-use super::world::{ANIMALS, Animal, PEOPLE, PLACES, Person, Place, THINGS, Thing, YEAR};
+use super::world::{ANIMALS, Animal, PEOPLE, PLACES, Person, THINGS, Thing, WorldPlace, YEAR};
 
 /// One fact about a subject: verb phrases with the same meaning.
 pub(super) type Fact = Vec<String>;
@@ -197,7 +197,7 @@ fn of_person(index: usize, person: &Person) -> Vec<Fact> {
     facts
 }
 
-fn of_place(index: usize, place: &Place) -> Vec<Fact> {
+fn of_place(index: usize, place: &WorldPlace) -> Vec<Fact> {
     let mut facts = vec![
         fact([
             format!("lies on the river {}", place.river),

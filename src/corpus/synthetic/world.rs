@@ -20,7 +20,7 @@ pub(super) struct Person {
 }
 
 /// A village, a town or the like.
-pub(super) struct Place {
+pub(super) struct WorldPlace {
     pub(super) name: &'static str,
     pub(super) kind: &'static str,
     pub(super) landmark: &'static str,
@@ -71,7 +71,7 @@ impl Person {
         YEAR - self.age
     }
 
-    pub(super) fn home(&self) -> &'static Place {
+    pub(super) fn home(&self) -> &'static WorldPlace {
         &PLACES[self.home]
     }
 }
@@ -157,12 +157,12 @@ const fn place(
     people: u32,
     founded: u32,
     mile: u32,
-) -> Place {
-    Place { name, kind, landmark, product, river, people, founded, mile }
+) -> WorldPlace {
+    WorldPlace { name, kind, landmark, product, river, people, founded, mile }
 }
 
 /// The places, ordered along the road.
-pub(super) const PLACES: [Place; 8] = [
+pub(super) const PLACES: [WorldPlace; 8] = [
     place(("Millbrook", "village"), "a stone bridge", "bread", "Tarn", 340, 121, 0),
     place(("Underhill", "village"), "a tall chimney", "nails", "Tarn", 270, 158, 4),
     place(("Saltport", "harbour town"), "a white lighthouse", "dried fish", "Tarn", 1900, 64, 11),

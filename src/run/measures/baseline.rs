@@ -15,7 +15,7 @@ use crate::report::{CurvePoint, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
 use crate::run::stops::stops;
-use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit};
+use crate::run::sweep::{BlockMeasure, MeasureFuture, SolvedBlock, Visit};
 use crate::solve;
 use crate::stats::moments::Moments;
 
@@ -47,7 +47,7 @@ impl<B: Backend> BlockMeasure<B> for Baseline<'_, B> {
         true
     }
 
-    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
+    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> MeasureFuture<'a> {
         self.train(visit, solved).boxed_local()
     }
 }

@@ -10,7 +10,7 @@ use crate::platform::random::Random;
 use crate::report::finite;
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit};
+use crate::run::sweep::{BlockMeasure, MeasureFuture, SolvedBlock, Visit};
 
 use super::captured::Captured;
 
@@ -102,7 +102,7 @@ impl<B: Backend> BlockMeasure<B> for Conjunction<'_, B> {
         true
     }
 
-    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
+    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> MeasureFuture<'a> {
         async {
             let Some(block) = &visit.block else { return Ok(()) };
             self.meter.resume();

@@ -10,7 +10,7 @@ use crate::job::Protocol;
 use crate::replacement::device_map::DeviceMap;
 use crate::report::{Scatter, Warning, WarningKind};
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Measured, RankGains, RowScores, SolvedBlock, Visit, WindowSums, XyBatch};
+use crate::run::sweep::{BlockMeasure, MeasureFuture, RankGains, RowScores, SolvedBlock, Visit, WindowSums, XyBatch};
 use crate::solve::{AffineMap, EFFECTIVE_SHARE};
 use crate::stats::bootstrap::Resamples;
 
@@ -27,7 +27,7 @@ const LENGTHS: std::ops::Range<f64> = 1e-17..1e17;
 pub(super) struct Cosine<'a, B>(pub(super) &'a Pass<'a, B>);
 
 impl<B: Backend> BlockMeasure<B> for Cosine<'_, B> {
-    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
+    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> MeasureFuture<'a> {
         self.measure_visit(visit, solved).boxed_local()
     }
 }

@@ -14,7 +14,7 @@ use crate::replacement::probe::train::TrainingRows;
 use crate::report::{DegreePoint, Warning, WarningKind, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit};
+use crate::run::sweep::{BlockMeasure, MeasureFuture, SolvedBlock, Visit};
 use crate::solve::{CanonicalScore, FoldRuns, canonical_score, ridge_error};
 
 use super::captured::Captured;
@@ -36,7 +36,7 @@ impl<B: Backend> BlockMeasure<B> for Degrees<'_, B> {
         true
     }
 
-    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
+    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> MeasureFuture<'a> {
         self.fit(visit, solved).boxed_local()
     }
 }

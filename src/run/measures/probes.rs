@@ -17,7 +17,7 @@ use crate::replacement::swap::Replacement;
 use crate::report::{CurvePoint, ProbeReport, Warning, WarningKind, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, WindowSums};
+use crate::run::sweep::{BlockMeasure, MeasureFuture, SolvedBlock, Visit, WindowSums};
 use crate::solve::{self, AffineMap};
 use crate::stats::bootstrap::Resamples;
 
@@ -82,7 +82,7 @@ impl<B: Backend> BlockMeasure<B> for Probes<'_, B> {
         true
     }
 
-    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
+    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> MeasureFuture<'a> {
         self.probes(visit, solved).boxed_local()
     }
 }

@@ -10,7 +10,7 @@ use crate::job::Measure;
 use crate::replacement::swap::Replacement;
 use crate::report::finite;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, XyBatch};
+use crate::run::sweep::{BlockMeasure, MeasureFuture, SolvedBlock, Visit, XyBatch};
 use crate::solve::{AffineMap, Directions};
 
 use super::timing::row_microseconds;
@@ -31,13 +31,13 @@ impl<'a, B: Backend> Swaps<'a, B> {
     }
 
     /// The replacements to try.
-    fn candidates<'s>(&self, directions: &'s Directions) -> Vec<Candidate<'s>> {
+    fn candidates<'s>(&self, directions: &'s Directions) -> Vec<SwapCandidate<'s>> {
         let mut all = Vec::new();
         if self.pass.asks(Measure::Swap) {
-            all.extend([Candidate::Linear, Candidate::Mean, Candidate::Zero]);
+            all.extend([SwapCandidate::Linear, SwapCandidate::Mean, SwapCandidate::Zero]);
         }
         if self.pass.asks(Measure::RankSwap) {
-            all.extend(self.ranks.iter().map(|&k| Candidate::Rank(directions, k)));
+            all.extend(self.ranks.iter().map(|&k| SwapCandidate::Rank(directions, k)));
         }
         all
     }
@@ -65,7 +65,11 @@ impl<B: Backend> BlockMeasure<B> for Swaps<'_, B> {
         true
     }
 
-    fn measure<'a>(&'a mut self, _visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
+    fn measure<'a>(
+        &'a mut self,
+        _visit: &'a Visit<'_, B>,
+        solved: &'a mut SolvedBlock<B::Tensor>,
+    ) -> MeasureFuture<'a> {
         async {
             let network = self.pass.ffn_parameters.unwrap_or_default();
             let mut replacements = Vec::new();
@@ -82,21 +86,21 @@ impl<B: Backend> BlockMeasure<B> for Swaps<'_, B> {
         .boxed_local()
     }
 
-    fn time<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
+    fn time<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> MeasureFuture<'a> {
         self.clock(visit, solved).boxed_local()
     }
 }
 
 /// A possible replacement of a feed-forward network.
 #[derive(Clone, Copy)]
-enum Candidate<'a> {
+enum SwapCandidate<'a> {
     Linear,
     Mean,
     Zero,
     Rank(&'a Directions, usize),
 }
 
-impl Candidate<'_> {
+impl SwapCandidate<'_> {
     /// Its key in [`crate::report::BlockReport::delta_ppl`].
     fn name(self) -> String {
         match self {
@@ -146,7 +150,7 @@ fn doubling_ranks(d: usize) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AffineMap, Candidate, doubling_ranks};
+    use super::{AffineMap, SwapCandidate, doubling_ranks};
 
     #[test]
     fn ranks_double_up_to_the_width() {
@@ -161,9 +165,9 @@ mod tests {
         let zeros = vec![0.0; d];
         let weight = vec![0.0; d * d];
         let map = AffineMap { weight, mean_x: zeros.clone(), deviation_x: zeros.clone(), mean_y: zeros, rank: d };
-        let compression = |candidate: Candidate<'_>| candidate.compression(4_722_432, &map);
-        assert_eq!(compression(Candidate::Linear), Some(4_722_432.0 / 590_592.0));
-        assert_eq!(compression(Candidate::Mean), Some(4_722_432.0 / 768.0));
-        assert_eq!(compression(Candidate::Zero), None);
+        let compression = |candidate: SwapCandidate<'_>| candidate.compression(4_722_432, &map);
+        assert_eq!(compression(SwapCandidate::Linear), Some(4_722_432.0 / 590_592.0));
+        assert_eq!(compression(SwapCandidate::Mean), Some(4_722_432.0 / 768.0));
+        assert_eq!(compression(SwapCandidate::Zero), None);
     }
 }

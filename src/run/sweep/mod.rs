@@ -34,5 +34,5 @@ pub use spill::ScratchFile;
 pub(super) use spill::temporary;
 pub(super) use state::{BlockMeasures, MeasuredBlock, Sweep, Swept};
 pub(super) use store::{RowStore, StoredRows};
-pub(super) use visit::{BlockMeasure, Measured, Rows, SolvedBlock, Visit, XyBatch};
+pub(super) use visit::{BlockMeasure, MeasureFuture, Rows, SolvedBlock, Visit, XyBatch};
 pub(super) use window_sums::{RankGains, RowScores, WindowSums};

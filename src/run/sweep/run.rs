@@ -11,7 +11,7 @@ use super::forks::Forks;
 use super::layers::LayerMeasure;
 use super::measuring::Measuring;
 use super::state::{BlockMeasures, HalfOrders, KeepPolicy, MeasuredBlock, Stream, Sweep, Swept};
-use super::unfinished::{MeasuredVisit, Unfinished, unless_cancelled};
+use super::unfinished::{MeasuredVisit, UnfinishedBlocks, unless_cancelled};
 use super::visit::{SolvedBlock, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
@@ -39,7 +39,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         };
         let last = self.last_block(&keeps);
         let meter = self.pass.out.stage(Stage::Measure, self.source.reading.rows() * (last as u64 + 1));
-        let mut unfinished = Unfinished::new(self, &keeps, first);
+        let mut unfinished = UnfinishedBlocks::new(self, &keeps, first);
         let blocks = (first..=last, &mut stream);
         let passed = self.pass_blocks(blocks, (&keeps, &meter), &mut unfinished, &mut measuring).await;
         // After an error too, finish blocks whose rows are through, then return it.
@@ -64,7 +64,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         &'s self,
         (blocks, stream): (RangeInclusive<usize>, &mut Stream<B::Tensor>),
         (keeps, meter): (&KeepPolicy, &StageMeter),
-        unfinished: &mut Unfinished<'s, 'a, B>,
+        unfinished: &mut UnfinishedBlocks<'s, 'a, B>,
         measuring: &mut Measuring<'_, 'a, B>,
     ) -> Result<()> {
         let last = *blocks.end();

@@ -30,7 +30,7 @@ pub(super) struct MeasuredVisit<'a, B: Backend> {
 }
 
 /// The unfinished blocks of a sweep.
-pub(super) struct Unfinished<'s, 'a, B: Backend> {
+pub(super) struct UnfinishedBlocks<'s, 'a, B: Backend> {
     solves: FuturesOrdered<LocalBoxFuture<'s, Result<Solved<'a, B>>>>,
     /// Most blocks that are being solved while the rows of the next one run; 0 if nothing overlaps.
     most: usize,
@@ -46,7 +46,7 @@ pub(super) struct Unfinished<'s, 'a, B: Backend> {
     entering: Option<(usize, Stream<B::Tensor>)>,
 }
 
-impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
+impl<'s, 'a, B: Backend> UnfinishedBlocks<'s, 'a, B> {
     /// None yet, before the block `first`.
     pub(super) fn new(sweep: &Sweep<'a, B>, keeps: &KeepPolicy, first: usize) -> Self {
         let (solves, most) = (FuturesOrdered::new(), most(sweep, keeps));

@@ -127,7 +127,7 @@ impl<T> SolvedBlock<T> {
 }
 
 /// The future of one measure.
-pub(in crate::run) type Measured<'a> = LocalBoxFuture<'a, Result<()>>;
+pub(in crate::run) type MeasureFuture<'a> = LocalBoxFuture<'a, Result<()>>;
 
 /// One measure of a block: reads a visit and fills in its fields of the block's report.
 pub(in crate::run) trait BlockMeasure<B: Backend> {
@@ -142,10 +142,10 @@ pub(in crate::run) trait BlockMeasure<B: Backend> {
     }
 
     /// Measures the block while the rows of the next one run.
-    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a>;
+    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> MeasureFuture<'a>;
 
     /// Measures times, which need an otherwise idle device.
-    fn time<'a>(&'a mut self, _visit: &'a Visit<'_, B>, _solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
+    fn time<'a>(&'a mut self, _visit: &'a Visit<'_, B>, _solved: &'a mut SolvedBlock<B::Tensor>) -> MeasureFuture<'a> {
         async { Ok(()) }.boxed_local()
     }
 }

@@ -1,6 +1,6 @@
 //! Models measured when this copy of the page was built: their names and descriptions.
 
-use straightedge_api::atlas::{Entry, Measured, Replication, State};
+use straightedge_api::atlas::{AtlasEntry, AtlasState, Measured, Replication};
 
 use super::key::Key;
 use crate::comparison::published::{CORPORA, MODELS};
@@ -20,16 +20,16 @@ pub fn report(measured: &Measured) -> Option<String> {
 }
 
 /// Name of an entry in charts.
-pub fn name(entry: &Entry) -> String {
+pub fn name(entry: &AtlasEntry) -> String {
     format!("{} · {}", entry.title, text(entry))
 }
 
-fn text(entry: &Entry) -> &str {
+fn text(entry: &AtlasEntry) -> &str {
     entry.text.as_deref().unwrap_or(t().atlas_own_text)
 }
 
 /// The keys compared for an entry: its measurement, and the published values it was checked against.
-pub fn keys(entry: &Entry) -> Vec<Key> {
+pub fn keys(entry: &AtlasEntry) -> Vec<Key> {
     let published = entry.measured.as_ref().and_then(|measured| measured.published.as_ref());
     let known = published.filter(|Replication { model, corpus, .. }| {
         MODELS.contains(&model.as_str()) && CORPORA.contains(&corpus.as_str())
@@ -39,7 +39,7 @@ pub fn keys(entry: &Entry) -> Vec<Key> {
 }
 
 /// The source of an entry, in one line; `date` is the day it was measured.
-pub fn origin(entry: &Entry, date: Option<&str>) -> String {
+pub fn origin(entry: &AtlasEntry, date: Option<&str>) -> String {
     let revision = entry.revision.as_deref().map(|revision| format!("@{revision}")).unwrap_or_default();
     let commit = entry.measured.as_ref().and_then(|measured| measured.commit.as_deref());
     // A requested commit is shown once.
@@ -51,10 +51,10 @@ pub fn origin(entry: &Entry, date: Option<&str>) -> String {
 }
 
 /// The outcome of an entry, if there is one: its agreement with published values, or why it failed.
-pub fn outcome(entry: &Entry) -> Option<String> {
+pub fn outcome(entry: &AtlasEntry) -> Option<String> {
     match (entry.state, &entry.measured) {
-        (State::Measured, Some(measured)) => measured.published.as_ref().map(agreement),
-        (State::Failed, _) => Some(fill(t().atlas_failed, &[("why", entry.error.as_deref().unwrap_or_default())])),
+        (AtlasState::Measured, Some(measured)) => measured.published.as_ref().map(agreement),
+        (AtlasState::Failed, _) => Some(fill(t().atlas_failed, &[("why", entry.error.as_deref().unwrap_or_default())])),
         _ => Some(t().atlas_pending.into()),
     }
 }
@@ -74,7 +74,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// An entry measured and checked against published values, and one that failed.
-    pub(crate) fn entries() -> Vec<Entry> {
+    pub(crate) fn entries() -> Vec<AtlasEntry> {
         let most = Some(PublishedDifference { block: 4, value: 0.01234 });
         let measured = Measured {
             report: "made-one-wikitext-2.json".into(),
@@ -86,19 +86,24 @@ pub(crate) mod tests {
             published: Some(Replication { model: "gpt2".into(), corpus: "WikiText-2".into(), most }),
             ..Measured::default()
         };
-        let one = Entry {
+        let one = AtlasEntry {
             slug: "made-one-wikitext-2".into(),
             id: "made/one".into(),
             revision: Some("main".into()),
             title: "One".into(),
             text: Some("wikitext-2".into()),
-            state: State::Measured,
+            state: AtlasState::Measured,
             measured: Some(measured),
-            ..Entry::default()
+            ..AtlasEntry::default()
         };
         let error = Some("tensor <wte>: missing".to_owned());
-        let two =
-            Entry { slug: "made-two".into(), title: "Two".into(), state: State::Failed, error, ..Entry::default() };
+        let two = AtlasEntry {
+            slug: "made-two".into(),
+            title: "Two".into(),
+            state: AtlasState::Failed,
+            error,
+            ..AtlasEntry::default()
+        };
         vec![one, two]
     }
 
@@ -113,7 +118,7 @@ pub(crate) mod tests {
             agrees.contains("0.0123 from the published values of gpt2 on WikiText-2") && agrees.contains("block 4")
         );
         assert_eq!(outcome(&two).unwrap(), "Not measured: tensor <wte>: missing");
-        assert_eq!(outcome(&Entry::default()).as_deref(), Some(t().atlas_pending));
+        assert_eq!(outcome(&AtlasEntry::default()).as_deref(), Some(t().atlas_pending));
         let mut other = one.clone();
         other.revision = one.measured.as_ref().and_then(|measured| measured.commit.clone());
         assert!(origin(&other, None).starts_with("made/one, on"), "{}", origin(&other, None));

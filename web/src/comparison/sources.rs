@@ -1,6 +1,6 @@
 //! Sources of the numbers behind a key: recordings, measurements of this visit, opened reports, published values.
 
-use straightedge_api::atlas::Entry;
+use straightedge_api::atlas::AtlasEntry;
 use straightedge_api::bundled::Bundled;
 use straightedge_api::fields::Field;
 use straightedge_api::report::Report;
@@ -31,7 +31,7 @@ pub struct Sources {
     /// Published values.
     pub published: Option<Published>,
     /// Atlas entries measured with this build.
-    pub atlas: Vec<Entry>,
+    pub atlas: Vec<AtlasEntry>,
 }
 
 /// The curves of one measurement of this visit.

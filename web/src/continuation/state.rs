@@ -92,7 +92,7 @@ impl ContinuationState {
 pub(crate) mod tests {
     use straightedge_api::continuation::{Both, Candidate, Opening, Step, Token};
     use straightedge_api::error::Error;
-    use straightedge_api::event::{Event, Outcome};
+    use straightedge_api::event::{Event, FinalResults};
 
     use super::*;
 
@@ -137,7 +137,7 @@ pub(crate) mod tests {
         continuation.receive(&Reply::Event { run: 7, event: step(1, ["b", "b"], 0.0) });
         assert_eq!((continuation.phase(), continuation.transcript().steps.len()), (&Phase::Cancelled, 1));
         assert_eq!(continuation.prompt(), "A ");
-        let failed = received(&[opened(), Event::Failed(Error::Cancelled), Event::Finished(Outcome::default())]);
+        let failed = received(&[opened(), Event::Failed(Error::Cancelled), Event::Finished(FinalResults::default())]);
         assert_eq!(failed.phase(), &Phase::Failed(Error::Cancelled));
     }
 }

@@ -254,7 +254,7 @@ pub(super) fn numbers(transcript: &Transcript) -> Grid {
 
 #[cfg(test)]
 mod tests {
-    use straightedge_api::event::{Event, Outcome, Progress};
+    use straightedge_api::event::{Event, FinalResults, Progress};
     use straightedge_api::report::Warning;
 
     use super::super::tests::{opened, received, step};
@@ -269,13 +269,13 @@ mod tests {
         let mut all = events();
         let text = "all 128 positions are taken after 3 tokens".into();
         all.push(Event::Warning(Warning { code: "context_full".into(), block: None, text }));
-        all.push(Event::Finished(Outcome::default()));
+        all.push(Event::Finished(FinalResults::default()));
         let line = status(&received(&all));
         assert_eq!(
             line,
             "3 tokens; the texts diverge at token 2. Mean KL 1.00 nats. All 128 positions are taken after 3 tokens."
         );
-        let same = status(&received(&[opened(), step(0, ["a", "a"], 0.0), Event::Finished(Outcome::default())]));
+        let same = status(&received(&[opened(), step(0, ["a", "a"], 0.0), Event::Finished(FinalResults::default())]));
         assert!(same.starts_with("1 token, identical") && same.contains("Mean KL 0 nats"), "{same}");
     }
 

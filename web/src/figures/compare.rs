@@ -1,7 +1,7 @@
 //! Several measurements in one chart, with the agreement of each with the first.
 
 use straightedge_api::agreement::Agreement;
-use straightedge_api::fields::{Digits, Field, Spread};
+use straightedge_api::fields::{Field, NumberFormat, Spread};
 use straightedge_api::paired::PairedDifference;
 
 use super::figure::{Figure, at_x, block_name, grid_of, series};
@@ -23,7 +23,7 @@ pub fn compared(lines: &[ChartLine], quantity: Field) -> Option<Figure> {
     let all: Vec<Series> = has_it.iter().filter_map(|line| curve(line, quantity)).collect();
     let columns = has_it.iter().map(|line| line.summary.curve(quantity).len()).max()?;
     let first = if quantity.is_by_layer() { t().layer } else { t().block };
-    let is_share = matches!(quantity.line().digits, Digits::Decimals(_));
+    let is_share = matches!(quantity.line().digits, NumberFormat::Decimals(_));
     let mut table = grid_of(first, &all, at_x, if is_share { rounded } else { exact });
     table.rows.extend(agreements(&has_it, quantity));
     Some(Figure {

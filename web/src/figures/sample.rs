@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use straightedge_api::event::{CurveEvent, Event, Outcome, Recorder};
+use straightedge_api::event::{CurveEvent, Event, FinalResults, Recorder};
 use straightedge_api::report::{
     BlockReport, ControlReport, CurvePoint, DegreePoint, HealReport, HealedTogether, LayerReport, OrderStep,
     ProbeReport, PropertyScore, Report, orders,
@@ -54,7 +54,7 @@ pub(crate) fn events() -> Vec<Event> {
         ..HealedTogether::default()
     };
     events.push(Event::HealedTogether { name: orders::LAYERS_LINEAR.into(), healed });
-    events.push(Event::Finished(Outcome { ppl: Some(20.0), ..Default::default() }));
+    events.push(Event::Finished(FinalResults { ppl: Some(20.0), ..Default::default() }));
     events
 }
 

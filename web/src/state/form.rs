@@ -316,7 +316,7 @@ fn number(field: &str, typed: &str) -> Result<usize> {
 #[cfg(test)]
 mod tests {
     use straightedge_api::job::Job;
-    use straightedge_api::message::Work;
+    use straightedge_api::message::OrderInputs;
 
     use super::*;
     use crate::state::bundled::sample as index;
@@ -328,7 +328,7 @@ mod tests {
         let order = form.order(7, &index()).unwrap();
         assert_eq!(order.run, 7);
         assert_eq!(order.job, Job::new("calibration", "calibration/text.txt"));
-        let Work::Model { text, .. } = order.work else { panic!("rows without a model") };
+        let OrderInputs::Model { text, .. } = order.work else { panic!("rows without a model") };
         assert_eq!(text, TextSource::Bundled { path: "models/calibration/text.txt".into() });
     }
 
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(order.job.checkpoint.as_deref(), Some("step0"));
         assert_eq!(
             (order.job.model.as_str(), order.work),
-            ("a/b", Work::Model { model, tokenizer, text, eval: None, feed: None })
+            ("a/b", OrderInputs::Model { model, tokenizer, text, eval: None, feed: None })
         );
         form.text = TextChoice::Synthetic("tales:3".into());
         form.choose_hub("a/c", &index());
@@ -368,8 +368,8 @@ mod tests {
     #[test]
     fn controls_take_the_rows_of_a_bundled_model_or_one_on_the_hub() {
         let fed = |form: &Form| match form.order(1, &index()).map(|order| order.work) {
-            Ok(Work::Model { feed, .. }) => Ok(feed.map(|feed| *feed)),
-            Ok(Work::Rows) => panic!("a model was chosen"),
+            Ok(OrderInputs::Model { feed, .. }) => Ok(feed.map(|feed| *feed)),
+            Ok(OrderInputs::Rows) => panic!("a model was chosen"),
             Err(error) => Err(error),
         };
         let mut form = Form { measures: [Measure::Swap].into(), ..Form::default() };
@@ -393,7 +393,7 @@ mod tests {
         form.choose_hub("openai-community/gpt2", &index());
         form.choose_survey();
         let order = form.order(1, &index()).unwrap();
-        let Work::Model { eval, .. } = order.work else { panic!("rows without a model") };
+        let OrderInputs::Model { eval, .. } = order.work else { panic!("rows without a model") };
         let test = TextSource::Hub { name: "wikitext-2-test".into(), endpoint: Endpoint::default() };
         assert_eq!(
             (order.job.corpus.as_str(), eval),
@@ -410,7 +410,7 @@ mod tests {
         assert!(matches!(form.order(1, &[]), Err(Error::MissingFile { file, .. }) if file == "rows"));
         form.local_rows = Some(("r.safetensors".into(), 10));
         let order = form.order(1, &[]).unwrap();
-        assert_eq!((order.work, order.job.protocol.seq_len), (Work::Rows, ROWS_WINDOW));
+        assert_eq!((order.work, order.job.protocol.seq_len), (OrderInputs::Rows, ROWS_WINDOW));
         form.choose(ModelChoice::Local);
         assert_eq!(form.seq_len, "128");
         form.seq_len = "64".into();
@@ -425,7 +425,7 @@ mod tests {
         form.text = TextChoice::File;
         form.choose_hub("a/b", &[]);
         let order = form.preview(1, &[]).unwrap();
-        assert!(matches!(order.work, Work::Model { text: TextSource::Missing, .. }));
+        assert!(matches!(order.work, OrderInputs::Model { text: TextSource::Missing, .. }));
         form.folds = "1".into();
         assert_eq!(form.preview(1, &[]), None);
     }
@@ -437,7 +437,7 @@ mod tests {
         form.choose_bundled(&demo);
         let order = form.order(1, &[demo]).unwrap();
         assert_eq!(order.job.corpus, "tales:1");
-        let Work::Model { text, .. } = order.work else { panic!("rows without a model") };
+        let OrderInputs::Model { text, .. } = order.work else { panic!("rows without a model") };
         assert_eq!(text, TextSource::Synthetic { corpus: "tales:1".into(), rows: 1408 });
     }
 
@@ -455,7 +455,13 @@ mod tests {
         let text = TextSource::Pasted { content: "some words".into() };
         assert_eq!(
             order.work,
-            Work::Model { model: ModelSource::Handles { names: files }, tokenizer: None, text, eval: None, feed: None }
+            OrderInputs::Model {
+                model: ModelSource::Handles { names: files },
+                tokenizer: None,
+                text,
+                eval: None,
+                feed: None
+            }
         );
         assert_eq!((order.job.protocol.rows, order.job.backend), (1500, BackendChoice::Cpu));
     }

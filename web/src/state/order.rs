@@ -4,7 +4,7 @@ use straightedge_api::bundled::Bundled;
 use straightedge_api::error::Result;
 use straightedge_api::hub::id::HubId;
 use straightedge_api::job::{Job, Measure};
-use straightedge_api::message::{Order, TextSource, Work};
+use straightedge_api::message::{Order, OrderInputs, TextSource};
 
 use super::form::{Form, ModelChoice, find, missing};
 
@@ -14,13 +14,14 @@ impl Form {
         if self.model == ModelChoice::Rows {
             let (name, _) =
                 self.local_rows.clone().ok_or_else(|| missing("rows", "choose a safetensors file of rows"))?;
-            return self.order_of(run, name.clone(), name, Work::Rows);
+            return self.order_of(run, name.clone(), name, OrderInputs::Rows);
         }
         let (model_id, model) = self.model_source(index)?;
         let (corpus_id, text) = self.text_source(index)?;
         let (tokenizer, eval) = (self.tokenizer_source()?, self.eval_source(index)?);
         let feed = if self.measures.contains(&Measure::Controls) { self.feed_source(index)? } else { None };
-        let mut order = self.order_of(run, model_id, corpus_id, Work::Model { model, tokenizer, text, eval, feed })?;
+        let mut order =
+            self.order_of(run, model_id, corpus_id, OrderInputs::Model { model, tokenizer, text, eval, feed })?;
         order.job.checkpoint = self.checkpoint(index);
         Ok(order)
     }
@@ -41,12 +42,18 @@ impl Form {
         }
         let (model_id, model) = self.model_source(index).ok()?;
         let (tokenizer, text) = (self.tokenizer_source().ok()?, TextSource::Missing);
-        self.order_of(run, model_id, "text".into(), Work::Model { model, tokenizer, text, eval: None, feed: None }).ok()
+        self.order_of(
+            run,
+            model_id,
+            "text".into(),
+            OrderInputs::Model { model, tokenizer, text, eval: None, feed: None },
+        )
+        .ok()
     }
 
-    fn order_of(&self, run: u32, model: String, corpus: String, work: Work) -> Result<Order> {
+    fn order_of(&self, run: u32, model: String, corpus: String, work: OrderInputs) -> Result<Order> {
         let mut job = Job { protocol: self.protocol()?, backend: self.backend, ..Job::new(model, corpus) };
-        if let Work::Model { tokenizer: Some(source), .. } = &work {
+        if let OrderInputs::Model { tokenizer: Some(source), .. } = &work {
             job.tokenizer = Some(source.0.to_string());
         }
         job.measures.extend(&self.measures);

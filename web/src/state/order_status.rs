@@ -129,10 +129,10 @@ impl OrderStatus {
 
 #[cfg(test)]
 mod tests {
-    use straightedge_api::event::{Outcome, Stage};
+    use straightedge_api::event::{FinalResults, Stage};
 
     use super::*;
-    use straightedge_api::message::Memory;
+    use straightedge_api::message::EngineMemory;
 
     fn event(run: u32, event: Event) -> Reply {
         Reply::Event { run, event }
@@ -156,18 +156,18 @@ mod tests {
     fn others_are_not_heard_and_nothing_is_after_the_end() {
         let mut status = OrderStatus::start(2);
         assert!(status.receive(&event(1, moved())).is_none());
-        status.receive(&Reply::Ended { run: 1, memory: Memory::default() });
+        status.receive(&Reply::Ended { run: 1, memory: EngineMemory::default() });
         assert!(status.is_running() && status.progress().is_none());
         status.receive(&event(2, moved()));
         status.cancel();
-        assert!(status.receive(&event(2, Event::Finished(Outcome::default()))).is_none());
+        assert!(status.receive(&event(2, Event::Finished(FinalResults::default()))).is_none());
         assert_eq!((status.phase(), status.progress()), (&Phase::Cancelled, None));
         assert!(OrderStatus::at(0, Phase::Recorded).receive(&event(0, moved())).is_none());
     }
 
     #[test]
     fn an_engine_that_breaks_down_or_says_nothing_is_a_failure() {
-        let ended = Reply::Ended { run: 1, memory: Memory::default() };
+        let ended = Reply::Ended { run: 1, memory: EngineMemory::default() };
         for reply in [Reply::Crashed(Error::Engine { why: "out of memory".into() }), ended] {
             let mut status = OrderStatus::start(1);
             status.receive(&reply);

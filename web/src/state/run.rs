@@ -2,7 +2,7 @@
 
 use straightedge_api::event::{Event, Progress, Recorder, Wait};
 use straightedge_api::report::{BlockReport, Report, Warning};
-use straightedge_api::trace::Span;
+use straightedge_api::trace::TraceSpan;
 
 use crate::chart::profile::{Point, Profile};
 use crate::comparison::overlay::Metric;
@@ -40,7 +40,7 @@ pub struct Run {
     recorder: Recorder,
     expected: Option<Expected>,
     /// Spans of what ran when.
-    spans: Vec<Span>,
+    spans: Vec<TraceSpan>,
     /// Events that changed its report.
     results: usize,
 }
@@ -103,7 +103,7 @@ impl Run {
     }
 
     /// What ran when, in order of completion.
-    pub fn spans(&self) -> &[Span] {
+    pub fn spans(&self) -> &[TraceSpan] {
         &self.spans
     }
 
@@ -223,9 +223,9 @@ fn whisker(block: &BlockReport, metric: Metric) -> Option<[f64; 2]> {
 pub(crate) mod tests {
     use super::*;
     use straightedge_api::error::Error;
-    use straightedge_api::event::{Outcome, Stage};
+    use straightedge_api::event::{FinalResults, Stage};
     use straightedge_api::job::Protocol;
-    use straightedge_api::message::Memory;
+    use straightedge_api::message::EngineMemory;
     use straightedge_api::report::{AppInfo, CorpusInfo, DeviceInfo, Header, Interval, ModelInfo, ProtocolInfo};
 
     /// A recorded measurement of a model with three blocks, the last of them null.
@@ -253,7 +253,7 @@ pub(crate) mod tests {
             Event::Warning(warning),
             block(2, None, None),
             block(0, Some(1.0), Some(0.0)),
-            Event::Finished(Outcome::default()),
+            Event::Finished(FinalResults::default()),
         ]
     }
 
@@ -339,7 +339,7 @@ pub(crate) mod tests {
         assert!(run.progress().is_some_and(|progress| progress.stage == Stage::Measure));
         run.cancel();
         replay(&mut run, &events[4..]);
-        run.receive(&Reply::Ended { run: 1, memory: Memory::default() });
+        run.receive(&Reply::Ended { run: 1, memory: EngineMemory::default() });
         assert_eq!(run.phase(), &Phase::Cancelled);
         assert_eq!(run.blocks().len(), 1);
         assert!(run.report().is_some_and(|report| report.partial));
@@ -351,7 +351,7 @@ pub(crate) mod tests {
         let lost = Error::DeviceLost { why: "reset".into() };
         replay(&mut run, &recording()[..4]);
         replay(&mut run, &[Event::Failed(lost.clone())]);
-        run.receive(&Reply::Ended { run: 1, memory: Memory::default() });
+        run.receive(&Reply::Ended { run: 1, memory: EngineMemory::default() });
         assert_eq!(run.phase(), &Phase::Failed(lost));
         assert_eq!(run.blocks().len(), 1);
     }
@@ -362,7 +362,7 @@ pub(crate) mod tests {
         for event in recording() {
             run.receive(&Reply::Event { run: 1, event });
         }
-        run.receive(&Reply::Ended { run: 1, memory: Memory::default() });
+        run.receive(&Reply::Ended { run: 1, memory: EngineMemory::default() });
         assert_eq!(run.phase(), &Phase::Running);
         assert!(run.report().is_none());
     }

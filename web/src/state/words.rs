@@ -16,16 +16,18 @@ use crate::text::language::plural;
 use crate::text::result::t as r;
 use crate::text::sentences::translated;
 use crate::text::{fill, t};
-use straightedge_api::message::{Device, Unfinished};
+use straightedge_api::message::{AvailableDevice, Unfinished};
 
 /// The device that measurements run on, in words; `None` while it is probed, an error if the engine did not start.
-pub fn device(device: Option<&Result<Device>>) -> String {
+pub fn device(device: Option<&Result<AvailableDevice>>) -> String {
     match device {
         None => t().device_probing.into(),
         Some(Err(_)) => t().device_broken.into(),
-        Some(Ok(Device::Cpu { .. })) => t().device_cpu.into(),
-        Some(Ok(Device::Gpu { info, software: true })) => fill(t().device_software, &[("adapter", adapter(info))]),
-        Some(Ok(Device::Gpu { info, software: false })) => {
+        Some(Ok(AvailableDevice::Cpu { .. })) => t().device_cpu.into(),
+        Some(Ok(AvailableDevice::Gpu { info, software: true })) => {
+            fill(t().device_software, &[("adapter", adapter(info))])
+        }
+        Some(Ok(AvailableDevice::Gpu { info, software: false })) => {
             let limit_of = |name: &str| info.limits.get(name).map_or("?".into(), |bytes| limit(*bytes));
             let (buffer, binding) = (limit_of("maxBufferSize"), limit_of("maxStorageBufferBindingSize"));
             fill(t().device_gpu, &[("adapter", adapter(info)), ("buffer", &buffer), ("binding", &binding)])
@@ -189,11 +191,11 @@ mod tests {
             ("maxStorageBufferBindingSize".to_string(), 128 << 20),
         ]);
         let info = DeviceInfo { adapter: Some("Acme 9".into()), limits, ..Default::default() };
-        let hardware = device(Some(&Ok(Device::Gpu { info: info.clone(), software: false })));
+        let hardware = device(Some(&Ok(AvailableDevice::Gpu { info: info.clone(), software: false })));
         assert!(hardware.contains("Acme 9") && hardware.contains("4 GiB") && hardware.contains("128 MiB"));
-        let emulated = device(Some(&Ok(Device::Gpu { info, software: true })));
+        let emulated = device(Some(&Ok(AvailableDevice::Gpu { info, software: true })));
         assert!(emulated.contains("emulated") && emulated.contains("CPU"));
-        assert!(device(Some(&Ok(Device::Cpu { why: "none".into() }))).contains("no WebGPU"));
+        assert!(device(Some(&Ok(AvailableDevice::Cpu { why: "none".into() }))).contains("no WebGPU"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use straightedge_api::agreement::correlation_interval;
 use straightedge_api::event::Progress;
-use straightedge_api::fields::{Digits, Field};
+use straightedge_api::fields::{Field, NumberFormat};
 
 use super::engine;
 use super::fill;
@@ -24,11 +24,11 @@ const DECIMALS: usize = 4;
 /// A value of a field whose uncertainty is unknown.
 pub(super) fn usual(field: Field, value: Option<f64>) -> String {
     match field.line().digits {
-        Digits::Decimals(digits) => fixed(value, digits.min(DECIMALS)),
-        Digits::Three => magnitude(value),
-        Digits::Change => exact(value),
-        Digits::Whole => fixed(value, 0),
-        Digits::Times => times(value),
+        NumberFormat::Decimals(digits) => fixed(value, digits.min(DECIMALS)),
+        NumberFormat::Three => magnitude(value),
+        NumberFormat::Change => exact(value),
+        NumberFormat::Whole => fixed(value, 0),
+        NumberFormat::Times => times(value),
     }
 }
 

@@ -28,7 +28,7 @@ use futures::future::{AbortHandle, abortable};
 use straightedge::corpus::tokenizer_panic;
 use straightedge::run::MapCache;
 use straightedge_api::error::Error;
-use straightedge_api::message::{Deletion, Memory, Reply, Request};
+use straightedge_api::message::{Deletion, EngineMemory, Reply, Request};
 use straightedge_web::browser::alive;
 use straightedge_worker::helpers::{self, wasm_bytes};
 use wasm_bindgen::prelude::*;
@@ -159,6 +159,6 @@ fn drop_task(task: &Task) {
     }
 }
 
-fn memory() -> Memory {
-    Memory { gpu_bytes: straightedge::backend::gpu::Memory::now().allocated, wasm_bytes: wasm_bytes() }
+fn memory() -> EngineMemory {
+    EngineMemory { gpu_bytes: straightedge::backend::gpu::Memory::now().allocated, wasm_bytes: wasm_bytes() }
 }

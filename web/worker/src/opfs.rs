@@ -15,7 +15,7 @@ use straightedge::hub::plan;
 use straightedge::hub::repo::{FileKey, Repo};
 use straightedge::hub::store::Store;
 use straightedge_api::error::{Error, Result};
-use straightedge_api::hub::id::{HubId, Kind, is_commit};
+use straightedge_api::hub::id::{HubId, RepoKind, is_commit};
 use straightedge_web::browser::fetch;
 use wasm_bindgen::JsCast as _;
 use web_sys::{File, FileSystemFileHandle};
@@ -325,8 +325,8 @@ fn id_name(id: &HubId) -> String {
 
 fn kind(id: &HubId) -> &'static str {
     match id.kind() {
-        Kind::Model => "model",
-        Kind::Dataset => "dataset",
+        RepoKind::Model => "model",
+        RepoKind::Dataset => "dataset",
     }
 }
 

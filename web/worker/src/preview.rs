@@ -7,7 +7,7 @@ use straightedge::weights::Listener;
 use straightedge_api::corpus_size::CorpusSize;
 use straightedge_api::error::Result;
 use straightedge_api::event::{Event, Progress, Stage};
-use straightedge_api::message::{ModelSource, Order, Reply, TextSource, Work};
+use straightedge_api::message::{ModelSource, Order, OrderInputs, Reply, TextSource};
 use web_sys::Blob;
 
 use super::post::post;
@@ -17,7 +17,7 @@ use super::{remote, work};
 pub(super) async fn run(order: Order, handles: Vec<Blob>) {
     let run = order.run;
     let listener: Listener = Rc::new(move |event| post(&Reply::Previewing { run, event }));
-    if let Work::Model { model: ModelSource::Hub { id, endpoint }, .. } = &order.work {
+    if let OrderInputs::Model { model: ModelSource::Hub { id, endpoint }, .. } = &order.work {
         let found = remote::preflight(id, endpoint.clone(), &order.job, &listener).await;
         let has_model = found.as_ref().is_ok_and(|found| found.architecture.is_some());
         post(&Reply::Preflight { run, found });
@@ -33,12 +33,12 @@ pub(super) async fn run(order: Order, handles: Vec<Blob>) {
 async fn text_size(order: Order, handles: Vec<Blob>, listener: &Listener) -> Option<Result<CorpusSize>> {
     let Order { mut job, work, .. } = order;
     match work {
-        Work::Rows => {
+        OrderInputs::Rows => {
             let (files, file) = work::rows(&job, handles);
             Some(rows_extent(&job, files, &file).await)
         }
-        Work::Model { text: TextSource::Missing, .. } => None,
-        Work::Model { model, tokenizer, text, .. } => {
+        OrderInputs::Model { text: TextSource::Missing, .. } => None,
+        OrderInputs::Model { model, tokenizer, text, .. } => {
             if let TextSource::Hub { name, endpoint } = &text
                 && !remote::holds_text(name, endpoint.clone(), listener).await.unwrap_or(false)
             {

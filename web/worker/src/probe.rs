@@ -1,19 +1,19 @@
 //! The devices available to the engine here.
 
 use js_sys::{Function, Object, Promise, Reflect};
-use straightedge_api::message::Device;
+use straightedge_api::message::AvailableDevice;
 use straightedge_api::report::DeviceInfo;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 /// Requests an adapter; nothing of a model is loaded yet.
-pub(crate) async fn device() -> Device {
+pub(crate) async fn device() -> AvailableDevice {
     match straightedge::backend::gpu::probe().await {
         Ok(mut found) => {
             name(&mut found.info).await;
-            Device::Gpu { info: found.info, software: found.is_software }
+            AvailableDevice::Gpu { info: found.info, software: found.is_software }
         }
-        Err(error) => Device::Cpu { why: error.to_string() },
+        Err(error) => AvailableDevice::Cpu { why: error.to_string() },
     }
 }
 

@@ -14,7 +14,7 @@ use straightedge_api::error::{Error, Result};
 use straightedge_api::event::Event;
 use straightedge_api::hub::id::{Endpoint, HubId};
 use straightedge_api::job::Job;
-use straightedge_api::message::{ModelSource, Order, Reply, TextSource, Work};
+use straightedge_api::message::{ModelSource, Order, OrderInputs, Reply, TextSource};
 use straightedge_web::browser::fetch;
 use straightedge_worker::helpers::workers;
 use web_sys::Blob;
@@ -83,11 +83,11 @@ async fn prepare_measurement(
 ) -> Result<Events> {
     let Order { mut job, work, .. } = order;
     match work {
-        Work::Rows => {
+        OrderInputs::Rows => {
             let (files, file) = rows(&job, handles);
             Ok(fit(job, RowsInputs { scratch: RowFile::open().await, ..RowsInputs::new(files, file) }))
         }
-        Work::Model { model, tokenizer, text, eval, feed } => {
+        OrderInputs::Model { model, tokenizer, text, eval, feed } => {
             let (files, handles) = files(model, handles, listener).await?;
             let files = with_tokenizer(files, tokenizer, &mut job, listener).await?;
             let feed = open_feed(feed, listener).await?;
@@ -111,7 +111,7 @@ async fn prepare_continuation(
     listener: &Listener,
 ) -> Result<Events> {
     let Order { mut job, work, .. } = order;
-    let Work::Model { model, tokenizer, text, .. } = work else {
+    let OrderInputs::Model { model, tokenizer, text, .. } = work else {
         return Err(Error::InvalidSetting {
             field: "model".into(),
             value: "a file of captured rows".into(),

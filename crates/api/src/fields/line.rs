@@ -14,7 +14,7 @@ pub struct Line {
     /// Accessor of its value.
     pub get: Get,
     /// Digits that tables show.
-    pub digits: Digits,
+    pub digits: NumberFormat,
     /// Unit; empty where it is a plain number.
     pub unit: &'static str,
     /// Name for people; empty where no table shows it.
@@ -50,7 +50,7 @@ pub enum Get {
 
 /// Digits that tables show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Digits {
+pub enum NumberFormat {
     /// This many after the point.
     Decimals(usize),
     /// Three significant ones, for values of any magnitude.
@@ -117,7 +117,7 @@ impl Line {
         Self {
             path,
             get: Get::Listed,
-            digits: Digits::Three,
+            digits: NumberFormat::Three,
             unit: "",
             label: "",
             meaning,
@@ -135,7 +135,7 @@ impl Line {
     pub(super) const fn number(
         path: &'static str,
         get: Get,
-        digits: Digits,
+        digits: NumberFormat,
         label: &'static str,
         section: u8,
         meaning: &'static str,

@@ -1,9 +1,9 @@
 //! The table of report fields, one line each: those of blocks, of layers, and of the whole measurement.
 
-use super::line::Digits::{Change, Decimals, Three, Times, Whole};
 use super::line::Get::{Block, Layer};
 use super::line::Higher::{LessLinear, MoreLinear};
 use super::line::Line;
+use super::line::NumberFormat::{Change, Decimals, Three, Times, Whole};
 use super::line::Shown::{Nowhere, Table};
 use super::line::Spread::{FromZero, Linear, Share, Wide};
 use crate::job::Measure::{Fit, Layers, Probes, Swap};

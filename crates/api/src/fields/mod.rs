@@ -6,7 +6,7 @@ mod list;
 
 use crate::report::{BlockReport, Interval, LayerReport};
 
-pub use line::{Chart, DIGITS, Digits, Get, Higher, Line, Shown, Spread};
+pub use line::{Chart, DIGITS, Get, Higher, Line, NumberFormat, Shown, Spread};
 pub use list::Field;
 
 impl Field {

@@ -16,7 +16,7 @@ const MAX_LENGTH: usize = 200;
 /// The kinds of repositories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum RepoKind {
     /// A model.
     Model,
     /// A data set: here, a text.
@@ -27,7 +27,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Plain", into = "Plain")]
 pub struct HubId {
-    kind: Kind,
+    kind: RepoKind,
     name: String,
     revision: Option<String>,
 }
@@ -35,7 +35,7 @@ pub struct HubId {
 /// [`HubId`] before it is checked.
 #[derive(Clone, Serialize, Deserialize)]
 struct Plain {
-    kind: Kind,
+    kind: RepoKind,
     name: String,
     revision: Option<String>,
 }
@@ -46,7 +46,7 @@ impl HubId {
     /// # Errors
     /// [`Error::HubId`] if the form is wrong.
     pub fn model(text: &str) -> Result<Self> {
-        Self::parse(Kind::Model, text)
+        Self::parse(RepoKind::Model, text)
     }
 
     /// A data set from `ID` or `ID@REVISION`.
@@ -54,10 +54,10 @@ impl HubId {
     /// # Errors
     /// [`Error::HubId`] if the form is wrong.
     pub fn dataset(text: &str) -> Result<Self> {
-        Self::parse(Kind::Dataset, text)
+        Self::parse(RepoKind::Dataset, text)
     }
 
-    fn parse(kind: Kind, text: &str) -> Result<Self> {
+    fn parse(kind: RepoKind, text: &str) -> Result<Self> {
         let (name, revision) = match text.trim().split_once('@') {
             Some((name, revision)) => (name, Some(revision)),
             None => (text.trim(), None),
@@ -72,7 +72,7 @@ impl HubId {
     }
 
     /// Model or data set.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> RepoKind {
         self.kind
     }
 
@@ -186,8 +186,8 @@ impl Endpoint {
     /// The address of a file at a commit; the hub redirects it to the bytes.
     pub fn file_url(&self, id: &HubId, commit: &str, path: &str) -> String {
         let part = match id.kind() {
-            Kind::Model => "",
-            Kind::Dataset => "datasets/",
+            RepoKind::Model => "",
+            RepoKind::Dataset => "datasets/",
         };
         format!("{}/{part}{}/resolve/{}/{}", self.0, id.name(), escaped(commit), path_escaped(path))
     }
@@ -210,8 +210,8 @@ impl Endpoint {
 
     fn api(&self, id: &HubId) -> String {
         let part = match id.kind() {
-            Kind::Model => "models",
-            Kind::Dataset => "datasets",
+            RepoKind::Model => "models",
+            RepoKind::Dataset => "datasets",
         };
         format!("{}/api/{part}/{}", self.0, id.name())
     }

@@ -61,12 +61,12 @@ fn unescaped(part: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::id::Kind;
+    use super::super::id::RepoKind;
     use super::*;
 
     fn pasted(text: &str) -> Result<String> {
         let id = HubId::pasted(text, &"http://192.168.1.5:8090/hub".parse().unwrap())?;
-        assert_eq!(id.kind(), Kind::Model);
+        assert_eq!(id.kind(), RepoKind::Model);
         Ok(id.to_string())
     }
 

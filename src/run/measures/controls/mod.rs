@@ -17,7 +17,7 @@ use crate::model::{Draw, Ffn};
 use crate::report::{ControlReport, Warning, WarningKind};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Source, Visit, XyBatch};
+use crate::run::sweep::{BlockMeasure, MeasureFuture, SolvedBlock, Source, Visit, XyBatch};
 use crate::solve::{self, InputColumns};
 use crate::workers::sums::{BlockSums, HalfFold};
 
@@ -321,7 +321,7 @@ impl<B: Backend> BlockMeasure<B> for Controls<'_, B> {
         true
     }
 
-    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
+    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> MeasureFuture<'a> {
         self.all(visit, solved).boxed_local()
     }
 }

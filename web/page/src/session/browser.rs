@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use straightedge_api::date::written;
-use straightedge_api::message::{ModelSource, Order, Work};
+use straightedge_api::message::{ModelSource, Order, OrderInputs};
 
 /// Key of the shown result in the session storage, which a reload keeps and a new tab lacks.
 const SHOWN: &str = "straightedge shown";
@@ -33,7 +33,7 @@ pub(crate) fn now() -> String {
 
 /// Requests persistent storage, so that the browser does not evict downloads; the storage report shows the outcome.
 pub(super) fn request_persistence(order: &Order) {
-    if matches!(order.work, Work::Model { model: ModelSource::Hub { .. }, .. }) {
+    if matches!(order.work, OrderInputs::Model { model: ModelSource::Hub { .. }, .. }) {
         // The browser decides or asks its user; outside a secure context there is no storage.
         let _ = window().navigator().storage().persist();
     }

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use straightedge_api::error::Error;
 use straightedge_api::job::{Job, Measure};
-use straightedge_api::message::{Order, Unfinished, Work};
+use straightedge_api::message::{Order, OrderInputs, Unfinished};
 use straightedge_web::comparison::overlay::{Choice, KeptMeasurement};
 use straightedge_web::comparison::published::SURVEY;
 use straightedge_web::continuation::ContinuationState;
@@ -47,7 +47,7 @@ impl Session {
     /// Adds a measure to the measurement shown, for one block or all: same model, same text, same protocol.
     pub(crate) fn extend(self, measure: Measure, block: Option<usize>) {
         let Some((mut order, handles)) = self.results.ordered.get_value() else { return };
-        if let Work::Model { feed, .. } = &mut order.work {
+        if let OrderInputs::Model { feed, .. } = &mut order.work {
             let fed = |form: &Form| {
                 if measure == Measure::Controls { form.feed_source(&self.choices.bundled()) } else { Ok(None) }
             };

@@ -1,7 +1,7 @@
 //! Models measured when this copy of the page was built: listed, compared, opened, and reasons for failures.
 
 use leptos::prelude::*;
-use straightedge_api::atlas::{Entry, Measured};
+use straightedge_api::atlas::{AtlasEntry, Measured};
 use straightedge_web::comparison::Key;
 use straightedge_web::comparison::atlas::{origin, outcome};
 use straightedge_web::state::run::Run;
@@ -30,7 +30,7 @@ pub(crate) fn Atlas(session: Session) -> impl IntoView {
 }
 
 #[component]
-fn Item(session: Session, entry: Entry) -> impl IntoView {
+fn Item(session: Session, entry: AtlasEntry) -> impl IntoView {
     let origin = origin(&entry, entry.measured.as_ref().and_then(day).as_deref());
     let outcome = outcome(&entry).map(|text| view! { <p class="outcome">{typeset_owned(text)}</p> });
     let buttons = entry.measured.is_some().then(|| view! { <Buttons session entry=entry.clone()/> });
@@ -44,7 +44,7 @@ fn Item(session: Session, entry: Entry) -> impl IntoView {
 }
 
 #[component]
-fn Buttons(session: Session, entry: Entry) -> impl IntoView {
+fn Buttons(session: Session, entry: AtlasEntry) -> impl IntoView {
     let label = |text: &'static str| fill(text, &[("name", &entry.title)]);
     let (add_name, open_name) = (label(t().atlas_add_name), label(t().atlas_open_name));
     let key = Key::Atlas(entry.slug.clone());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use leptos::prelude::*;
 use straightedge_api::job::Measure;
-use straightedge_api::message::Device as Found;
+use straightedge_api::message::AvailableDevice;
 use straightedge_web::state::form::PUBLISHED;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::question;
@@ -73,9 +73,9 @@ pub(crate) fn Device(engine: Engine) -> impl IntoView {
         engine.device.with(|device| match device {
             None => "probing",
             Some(Err(_)) => "broken",
-            Some(Ok(Found::Cpu { .. })) => "cpu",
-            Some(Ok(Found::Gpu { software: true, .. })) => "software",
-            Some(Ok(Found::Gpu { .. })) => "gpu",
+            Some(Ok(AvailableDevice::Cpu { .. })) => "cpu",
+            Some(Ok(AvailableDevice::Gpu { software: true, .. })) => "software",
+            Some(Ok(AvailableDevice::Gpu { .. })) => "gpu",
         })
     };
     let sentence = move || engine.device.with(|device| words::device(device.as_ref()));

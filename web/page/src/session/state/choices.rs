@@ -6,7 +6,7 @@ use straightedge_api::error::{Error, Result};
 use straightedge_api::event::Event;
 use straightedge_api::event::Stage;
 use straightedge_api::hub::id::HubId;
-use straightedge_api::message::{Deletion, ModelSource, Order, Reply, Work};
+use straightedge_api::message::{Deletion, ModelSource, Order, OrderInputs, Reply};
 use straightedge_web::state::bundled::Expected;
 use straightedge_web::state::form::{Form, ModelChoice, TextChoice};
 use straightedge_web::state::recordings::recording;
@@ -99,7 +99,7 @@ impl Choices {
     pub(in crate::session) fn order(self, number: u32) -> Result<Order> {
         let mut order = self.form.with_untracked(|form| form.order(number, &self.bundled()))?;
         let found = self.preview.with_untracked(|preview| preview.found_for(&order).cloned());
-        if let (Work::Model { model: ModelSource::Hub { id, .. }, .. }, Some(found)) = (&mut order.work, found) {
+        if let (OrderInputs::Model { model: ModelSource::Hub { id, .. }, .. }, Some(found)) = (&mut order.work, found) {
             *id = found;
         }
         Ok(order)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use leptos::prelude::*;
-use straightedge_api::atlas::{Entry, Index};
+use straightedge_api::atlas::{AtlasEntry, Index};
 use straightedge_api::job::Measure;
 use straightedge_api::summary::Summary;
 use straightedge_web::comparison::atlas::keys;
@@ -43,7 +43,7 @@ impl Compared {
     }
 
     /// Adds an atlas entry with the published values it was checked against.
-    pub(crate) fn add_atlas(self, entry: &Entry) {
+    pub(crate) fn add_atlas(self, entry: &AtlasEntry) {
         keys(entry).into_iter().for_each(|key| self.add(key));
     }
 

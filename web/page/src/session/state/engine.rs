@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use straightedge_api::error::Result;
-use straightedge_api::message::{Device, Memory, Reply, StorageReport, Unfinished};
+use straightedge_api::message::{AvailableDevice, EngineMemory, Reply, StorageReport, Unfinished};
 
 use crate::link::Link;
 
@@ -10,9 +10,9 @@ use crate::link::Link;
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Engine {
     /// The device that measurements run on, or why the engine did not start; `None` until known.
-    pub(crate) device: RwSignal<Option<Result<Device>>>,
+    pub(crate) device: RwSignal<Option<Result<AvailableDevice>>>,
     /// The order that ended last in the engine, and the memory held then.
-    pub(crate) ended: RwSignal<(u32, Memory)>,
+    pub(crate) ended: RwSignal<(u32, EngineMemory)>,
     /// Downloads stored in the browser; `None` until the engine has reported them.
     pub(crate) storage: RwSignal<Option<StorageReport>>,
     /// The unfinished measurement that can be resumed.

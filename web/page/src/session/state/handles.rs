@@ -1,6 +1,6 @@
 //! Handles of the user's files.
 
-use straightedge_api::message::{ModelSource, Order, TextSource, Work};
+use straightedge_api::message::{ModelSource, Order, OrderInputs, TextSource};
 use web_sys::File;
 
 /// Handles of the user's files. The files never leave the machine; only handles are passed on.
@@ -22,7 +22,7 @@ impl Handles {
 
     /// The handles an order needs, in its order.
     pub(super) fn of(&self, order: &Order) -> Vec<File> {
-        let Work::Model { model, text, .. } = &order.work else { return self.rows.iter().cloned().collect() };
+        let OrderInputs::Model { model, text, .. } = &order.work else { return self.rows.iter().cloned().collect() };
         let model = if matches!(model, ModelSource::Handles { .. }) { self.model.as_slice() } else { &[] };
         let text = self.text.as_ref().filter(|_| *text == TextSource::Handle);
         model.iter().chain(text).cloned().collect()

@@ -5,7 +5,7 @@ use straightedge_api::error::Result;
 use straightedge_api::event::Progress;
 use straightedge_api::hub::id::HubId;
 use straightedge_api::hub::preflight::Preflight;
-use straightedge_api::message::{ModelSource, Order, Work};
+use straightedge_api::message::{ModelSource, Order, OrderInputs};
 
 /// The preview of the choice.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,7 +70,7 @@ fn plain(order: &Order) -> Order {
 /// The hub model of an order, if it has one.
 fn model(order: &Order) -> Option<&ModelSource> {
     match &order.work {
-        Work::Model { model: model @ ModelSource::Hub { .. }, .. } => Some(model),
+        OrderInputs::Model { model: model @ ModelSource::Hub { .. }, .. } => Some(model),
         _ => None,
     }
 }
