@@ -131,7 +131,7 @@ impl DiskStore {
         let part = self.part_files(file).into_iter().find(|(range, _)| (range.start..=range.end).contains(&at));
         let is_new = part.is_none();
         let (start, path) = part.map_or_else(|| (at, folder.join(at.to_string())), |(range, path)| (range.start, path));
-        // A file of this name that is no part of the file is damaged.
+        // A file of this name that is no valid part is damaged: overwrite it.
         let mut part = OpenOptions::new().create(true).truncate(is_new).write(true).open(path).map_err(failed)?;
         part.seek(SeekFrom::Start(at - start)).and_then(|_| part.write_all(bytes)).map_err(failed)
     }
@@ -241,7 +241,7 @@ impl DiskStore {
             gone(&blob, fs::remove_file(&blob))?;
         }
         gone(&snapshot, fs::remove_file(&snapshot))?;
-        // A note that cannot be written is no error: only a saved measurement of the copy is then not refused.
+        // An unwritable note is no error: only a saved measurement of the copy is then not refused.
         let (note, discarded) = (self.note_path(file, "discarded"), self.discarded_now(file) + 1);
         let folder = note.parent().unwrap_or(&self.own);
         let _ = fs::create_dir_all(folder).and_then(|()| fs::write(&note, discarded.to_string()));

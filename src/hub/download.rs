@@ -110,7 +110,7 @@ pub(super) async fn fetch(
         let left = plan::len(&part.missing);
         let outcome = part.stream(response, start..end, meter).await?;
         hub.store().flush(key).await?;
-        // A connection that is too slow gets no better for the little it brings.
+        // A slow connection does not restore the patience, whatever it brought.
         if plan::len(&part.missing) < left && !matches!(outcome, Some(Failure::Slow(_))) {
             patience.restore();
         }

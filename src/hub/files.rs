@@ -129,7 +129,7 @@ impl HubFiles {
         self.fetch(key, missing, meter).await?;
         if is_unknown(&store.held(key).await?) {
             match self.hub.verify(key).await {
-                // What was stored before may have been damaged there, not on its way.
+                // Bytes stored before may have been damaged in the store, not in transit.
                 Err(error @ Error::HashMismatch { .. }) if !held.is_empty() => return Ok(Ensured::Damaged(error)),
                 verified => verified?,
             }

@@ -71,7 +71,7 @@ impl Hub {
 
     async fn save_repo(&self, id: &HubId, repo: &Repo) -> Result<()> {
         match self.store().save_repo(id, repo).await {
-            // A cache that can only be read still serves what it holds.
+            // A read-only cache still serves its files.
             Err(Error::UnwritableFile { .. }) => Ok(()),
             remembered => remembered,
         }
@@ -116,7 +116,7 @@ impl Hub {
             let (json, link) = self.document(&what, url, MAX_ANSWER).await?;
             let entries: Vec<Listed> = parse(&what, &json)?;
             files.extend(entries.into_iter().filter_map(|listed| listed.entry(folder)));
-            // The page is named by its query; a mirror that passes the hub's answers on names the hub as its host.
+            // Only the query of the link is used: a mirror that forwards answers names the hub as host.
             next = link.as_deref().and_then(next_page).map(|query| format!("{first}?{query}"));
         }
         Ok(files)

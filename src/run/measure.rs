@@ -136,7 +136,7 @@ impl Prepared {
             out.warn(Warning::new(&WarningKind::NoBos));
         }
         let measured = self.sweep_and_heal(&pass, &weights, heals).await;
-        // Another program may have found what was read before to be damaged.
+        // Another program may meanwhile have found that these weights are damaged.
         if measured.is_ok() && self.discarded(&weights).await.is_ok_and(|now| now > discarded) {
             out.warn(Warning::new(&WarningKind::DiscardedMeanwhile));
         }

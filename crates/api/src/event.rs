@@ -179,7 +179,7 @@ impl Recorder {
         let mut report = match self.report.take() {
             Some(known) if known.is_continued_by(header) => {
                 let ordered = known.ordered.as_ref().map(|ordered| ordered.and(&header.ordered));
-                // Of a model that fed the controls, the hash is always claimed.
+                // The hash of a model that feeds the controls is always a claimed one.
                 let is_fed = |before: &Report| before.ordered.as_ref().is_some_and(|ordered| ordered.feed.is_some());
                 self.before.take_if(|before| before.model.sha256_claimed || is_fed(before));
                 let sha256_claimed = known.model.sha256_claimed || header.model.sha256_claimed;

@@ -84,7 +84,7 @@ impl Report {
         let malformed = |why: String| Error::MalformedReport { file: file.into(), why: check::shortened(why) };
         let report: Self = serde_json::from_str(json).map_err(|error| malformed(error.to_string()))?;
         report.check().map_err(malformed)?;
-        // Characters that do not show are in the text itself or behind a backslash.
+        // Invisible characters stand in the text itself or in an escape.
         Ok(if json.contains('\\') || has_invisible(json) { report.visible() } else { report })
     }
 

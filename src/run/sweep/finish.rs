@@ -89,7 +89,7 @@ impl<B: Backend> Pass<'_, B> {
     fn bias(&self, report: &BlockReport, train_rows: usize) -> Option<WarningKind> {
         let (limit, error) = (report.r2_limit?, report.r2_limit_error?);
         let bias = limit - report.r2_lin?;
-        // The error is more than twice as large as the limit is off in simulations.
+        // In simulations, the limit is off by less than half of this error.
         if !(bias > SMALL_BIAS && bias > error) {
             return None;
         }

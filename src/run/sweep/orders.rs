@@ -193,7 +193,7 @@ impl<B: Backend> Orders<'_, '_, B> {
             };
             let mut variants: Vec<ReplacedParts<_>> = left.iter().map(with).collect();
             let found = self.losses(&variants).await?;
-            // Not a number counts as the most expensive; of equally cheap ones the earlier is chosen.
+            // NaN counts as the most expensive; of equally cheap ones the earlier is chosen.
             let number = |ppl: f64| if ppl.is_nan() { f64::INFINITY } else { ppl };
             let cost = |loss: &Option<Loss>| perplexity(loss.as_ref()).map(number);
             let costs = found.iter().map(cost).collect::<Result<Vec<_>>>()?;

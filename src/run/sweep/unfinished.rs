@@ -193,6 +193,6 @@ fn most<B: Backend>(sweep: &Sweep<'_, B>, KeepPolicy { all_rows, weights, layers
         // A single thread gains nothing from overlapping them, and has no memory for two blocks' sums.
         return 0;
     }
-    // Replaced networks run on with the next block, and other measures keep more than the held-out rows of each block.
+    // Forks continue with the next block, and other measures keep more than the held-out rows of each block.
     if B::IN_MEMORY || *all_rows || *weights || *layers || *forks { 1 } else { sweep.pass.workers.solves_at_once() }
 }

@@ -214,7 +214,7 @@ impl Address {
     /// Every name with its current value; `None` removes it from an address.
     pub fn pairs(&self) -> Vec<(&'static str, Option<String>)> {
         let mut pairs = self.all_pairs();
-        // An address that names nothing opens another view than the default of links.
+        // An address that names nothing opens another view than links do, so the view is named.
         let names_nothing = pairs.iter().all(|(name, value)| value.is_none() || APART.contains(name));
         if let Some((_, view)) = pairs.iter_mut().find(|(name, _)| *name == "view" && names_nothing) {
             *view = Some(self.view.id().into());

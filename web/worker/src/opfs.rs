@@ -277,7 +277,7 @@ impl Store for Opfs {
     fn load_repo<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
         async move {
             let json = self.ids.read(&id_name(id)).await;
-            // What does not parse is of an earlier version, and the hub can be asked again.
+            // An unparsable note comes from an earlier version; the hub can be asked again.
             let repo: Option<Repo> = json.and_then(|json| serde_json::from_slice(&json).ok());
             Ok(repo.filter(|repo| is_commit(&repo.commit)))
         }

@@ -159,7 +159,7 @@ impl Session {
         spawn_local(async move {
             let read = async { Ok((store.entry(&id).await?, store.report(&id).await?)) };
             match read.await {
-                // What this browser kept may be of another version of the page.
+                // Kept results may come from another version of the page.
                 Ok((result, json)) => match Report::from_json(result.entry.shown(), &json) {
                     Ok(report) => action(result, report),
                     Err(error) => self.choices.complaint.set(Some(error)),

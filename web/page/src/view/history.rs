@@ -35,7 +35,7 @@ pub(crate) fn History(session: Session) -> impl IntoView {
             }
         });
     };
-    // Results are many after a day of measuring: a closed fold lists none, an open one the first ones.
+    // There may be many results: a closed fold lists none, an open one the first ones.
     let (is_open, is_whole) = (RwSignal::new(false), RwSignal::new(false));
     let toggle = move |event| {
         is_open.set(event_target::<web_sys::Element>(&event).has_attribute("open"));

@@ -77,7 +77,7 @@ impl History {
             return self.refused.set(Some(why));
         }
         self.channel.with_value(|channel| {
-            // Other tabs read the list anew when they change it themselves.
+            // Other tabs reread the list when they change it.
             channel.as_ref().map(|channel| channel.post_message(&JsValue::NULL))
         });
         self.list().await;
