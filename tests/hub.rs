@@ -417,9 +417,8 @@ fn what_was_listed_once_is_known_without_a_network() {
     closed.listen(Rc::new(move |event| sender.send(event).expect("a listener")));
     let again = block_on(closed.open(&id)).expect("as it was last known");
     let known = format!("using the last known state, commit {}", first.id().revision().expect("a commit"));
-    let is_reported =
-        matches!(heard.try_iter().last(), Some(Event::Warning(warning)) if warning.text.ends_with(&known));
-    assert!(again.id() == first.id() && is_reported);
+    let is_sent = matches!(heard.try_iter().last(), Some(Event::Warning(warning)) if warning.text.ends_with(&known));
+    assert!(again.id() == first.id() && is_sent);
     // A commit always means the same files: there is nothing to request or warn of.
     block_on(closed.open(first.id())).expect("known");
     assert_eq!(heard.try_iter().count(), 0);
