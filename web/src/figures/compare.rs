@@ -5,7 +5,7 @@ use straightedge_api::fields::{Field, NumberFormat, Spread};
 use straightedge_api::paired::PairedDifference;
 
 use super::figure::{Figure, at_x, block_name, grid_of, series};
-use super::pairs::{Places, sentence};
+use super::pairs::{PlaceKind, sentence};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::comparison::Key;
@@ -191,7 +191,7 @@ fn difference_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) ->
     let of = |at| Some((at, first.summary.difference(&other.summary, quantity, at)?));
     let known: Vec<(usize, PairedDifference)> = (0..count).filter_map(of).collect();
     let names = [full_name(&other.name, other.source), full_name(&first.name, first.source)];
-    let places = if quantity.is_by_layer() { Places::Layers } else { Places::Blocks };
+    let places = if quantity.is_by_layer() { PlaceKind::Layers } else { PlaceKind::Blocks };
     sentence(names.each_ref().map(String::as_str), places, known)
 }
 

@@ -6,6 +6,7 @@ use straightedge_api::report::Report;
 use crate::figures::Grid;
 use crate::figures::figure::block_name;
 use crate::text::cell::Cell;
+use crate::text::differences::t as words;
 use crate::text::format::{NOTHING, magnitude, share};
 use crate::text::{fill, t};
 
@@ -33,14 +34,7 @@ pub fn differences(then: &Report, now: &Report) -> Differences {
             most = Some((largest.clone(), place));
         }
     }
-    let head = [
-        t().differences_place,
-        t().differences_then,
-        t().differences_now,
-        t().differences_gap,
-        t().differences_most,
-        t().differences_field,
-    ];
+    let head = [words().place, words().then, words().now, words().gap, words().most, words().field];
     let conditions = conditions(then, now).into_iter();
     let mut sentences: Vec<String> = conditions.map(|condition| condition_sentence(condition, then, now)).collect();
     sentences.extend(most.as_ref().map(|(largest, place)| largest_difference(largest, *place, count)));
@@ -63,7 +57,7 @@ fn row(place: Place, found: &Compared, largest: &Difference) -> Vec<Cell> {
 
 fn place_name(place: Place) -> String {
     match place {
-        Place::Model => t().differences_model_place.into(),
+        Place::Model => words().whole.into(),
         Place::Block(block) => block_name(block),
         Place::Layer(layer) => fill(t().layer_n, &[("layer", &layer.to_string())]),
     }
@@ -78,23 +72,23 @@ fn signed(amount: f64, then: Option<f64>, now: Option<f64>) -> f64 {
 fn condition_sentence(condition: Condition, then: &Report, now: &Report) -> String {
     let adapter = |report: &Report| report.device.adapter.clone().unwrap_or_else(|| report.device.backend.clone());
     match condition {
-        Condition::Weights => t().differences_model.into(),
-        Condition::Text => t().differences_text.into(),
-        Condition::EvalText => t().differences_eval.into(),
-        Condition::Feed => t().differences_feed.into(),
-        Condition::Protocol => t().differences_protocol.into(),
-        Condition::Device => fill(t().differences_device, &[("then", &adapter(then)), ("now", &adapter(now))]),
+        Condition::Weights => words().weights.into(),
+        Condition::Text => words().text.into(),
+        Condition::EvalText => words().eval.into(),
+        Condition::Feed => words().feed.into(),
+        Condition::Protocol => words().protocol.into(),
+        Condition::Device => fill(words().device, &[("then", &adapter(then)), ("now", &adapter(now))]),
     }
 }
 
 fn largest_difference(largest: &Difference, place: Place, count: usize) -> String {
     let count = count.to_string();
     if largest.amount == 0.0 {
-        return fill(t().differences_none, &[("count", &count)]);
+        return fill(words().none, &[("count", &count)]);
     }
     let (size, place) = (magnitude(Some(largest.amount)), place_name(place));
     let gaps = [("most", &size), ("field", &largest.field), ("place", &place), ("count", &count)];
-    fill(t().differences_some, &gaps.map(|(name, value)| (name, value.as_str())))
+    fill(words().some, &gaps.map(|(name, value)| (name, value.as_str())))
 }
 
 #[cfg(test)]

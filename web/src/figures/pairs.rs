@@ -61,7 +61,7 @@ pub fn pair(report: &Report, [first, second]: [&str; 2]) -> Option<Figure> {
             series: all,
             rules: vec![Rule { is_x: false, at: 0.0, name: String::new() }],
         },
-        facts: sentence([name, other], Places::Blocks, known).into_iter().collect(),
+        facts: sentence([name, other], PlaceKind::Blocks, known).into_iter().collect(),
         caption: pairs().caption,
     })
 }
@@ -73,12 +73,12 @@ fn difference(block: &BlockReport, names: [&str; 2]) -> Option<PairedDifference>
 
 /// What differences are of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Places {
+pub(super) enum PlaceKind {
     Blocks,
     Layers,
 }
 
-impl Places {
+impl PlaceKind {
     /// The places at these indices, as prose.
     fn written(self, at: Vec<usize>) -> String {
         let [one, many] = match self {
@@ -95,7 +95,7 @@ impl Places {
 /// known.
 pub(super) fn sentence(
     [name, first]: [&str; 2],
-    places: Places,
+    places: PlaceKind,
     known: Vec<(usize, PairedDifference)>,
 ) -> Option<String> {
     let (differing, same): (Vec<_>, Vec<_>) = known.into_iter().partition(|(_, difference)| difference.differs());

@@ -12,6 +12,7 @@ pub mod cell;
 pub mod continuation;
 pub mod controls;
 pub mod detail;
+pub mod differences;
 pub mod engine;
 pub mod format;
 pub mod formula;
@@ -190,22 +191,6 @@ catalogue! {
     export_source: "{app} · {model}, weights {hash} · text {text} · {rows} rows in windows of {seq_len}, {folds} folds · {backend}: {adapter}",
     export_source_plain: "{app} · {model} · {backend}: {adapter}",
 
-    differences: "Measured again: the differences",
-    differences_then: "R² before",
-    differences_now: "R² now",
-    differences_gap: "Difference",
-    differences_most: "Largest difference",
-    differences_field: "In field",
-    differences_place: "Place",
-    differences_model_place: "Model",
-    differences_none: "None of the {count} numbers differs.",
-    differences_some: "Of {count} numbers, the largest difference is {most}: in {field} of {place}. Differences are relative for values above 1.",
-    differences_model: "The weights differ from those of the report.",
-    differences_text: "The text differs from that of the report.",
-    differences_eval: "Perplexity was measured on another text.",
-    differences_feed: "The controls were fed with the rows of another model.",
-    differences_protocol: "The protocol differs from that of the report.",
-    differences_device: "Measured on {then} before and on {now} now: different hardware rounds differently.",
 
     link: "Link",
     link_about: "to these settings, for a class or a web page",

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::language::{Language, Words};
 use super::{
-    Texts, continuation, detail, engine, glossary, groups, history, lesson, orders, pairs, paper, probes, result,
-    sentences, units, verdict,
+    Texts, continuation, detail, differences, engine, glossary, groups, history, lesson, orders, pairs, paper, probes,
+    result, sentences, units, verdict,
 };
 
 /// The texts of every catalogue.
@@ -36,6 +36,7 @@ const CATALOGUES: [Catalogue; 14] = catalogues![
     "history": history::Texts,
     "lesson": lesson::Texts,
     "orders": orders::Texts,
+    "differences": differences::Texts,
     "pairs": pairs::Texts,
     "paper": paper::Texts,
     "probes": probes::Texts,

@@ -1,9 +1,9 @@
-//! The differences between a repeated measurement and the earlier one, block by block.
+//! The differences between a repeated measurement and the earlier one.
 
 use leptos::prelude::*;
 use straightedge_web::figures::differences::{Differences as Found, differences};
 use straightedge_web::state::run::Run;
-use straightedge_web::text::t;
+use straightedge_web::text::differences::t as words;
 
 use super::figure::GridView;
 use crate::session::Session;
@@ -26,7 +26,7 @@ pub(crate) fn Differences(session: Session) -> impl IntoView {
             let sentences = sentences.into_iter().map(|text| view! { <li>{text}</li> }).collect_view();
             view! {
                 <section class="differences" data-testid="differences" data-most=most>
-                    <h2>{t().differences}</h2>
+                    <h2>{words().heading}</h2>
                     <ul class="facts">{sentences}</ul>
                     <GridView session table/>
                 </section>
