@@ -86,7 +86,9 @@ pub(in crate::backend::gpu) async fn open(choice: BackendChoice) -> Result<Devic
     device.set_device_lost_callback(move |_, why| lost.record(Error::DeviceLost { why: one_line(&why) }));
     let sizes = [adapter.get_info().subgroup_min_size, adapter.get_info().subgroup_max_size];
     let subgroups = features.contains(wgpu::Features::SUBGROUP).then_some(sizes);
-    // Direct3D's compiler refuses what naga makes of it: the constant 0 that is added is taken for one of 64 bits.
+    // Releases of Direct3D's compiler before 2025 refuse what naga makes of it: they take the constant 0 that is added for
+    // one of 64 bits (DirectXShaderCompiler, issue 7400). In a browser the backend is unknown, and autotune leaves out
+    // what the compiler refuses.
     let packed_dots = adapter.get_info().backend != wgpu::Backend::Dx12
         && instance.wgsl_language_features().contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct);
     Ok(Device { device, queue, limits, subgroups, packed_dots, probe, faults })
