@@ -27,7 +27,7 @@ macro_rules! catalogues {
 }
 
 /// Every catalogue whose English is compiled in as such.
-const CATALOGUES: [Catalogue; 14] = catalogues![
+const CATALOGUES: [Catalogue; 15] = catalogues![
     "page": Texts,
     "continuation": continuation::Texts,
     "detail": detail::Texts,

@@ -200,7 +200,9 @@ impl BlockReport {
         for (field, value) in earlier {
             match (now.entry(field).or_insert(Value::Null), value) {
                 (Value::Object(known), Value::Object(earlier)) => {
-                    earlier.into_iter().for_each(|(name, value)| drop(known.entry(name).or_insert(value)));
+                    for (name, value) in earlier {
+                        known.entry(name).or_insert(value);
+                    }
                 }
                 (known @ Value::Null, value) => *known = value,
                 (Value::Array(known), Value::Array(earlier)) if known.is_empty() => *known = earlier,
