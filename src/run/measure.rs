@@ -120,13 +120,13 @@ async fn fit_rows<B: Backend>(
 
 impl Prepared {
     async fn measure<B: Backend>(&self, backend: &B, out: &Emitter) -> Result<()> {
-        if B::IN_MEMORY {
-            self.check_windows()?;
-        }
         let weights = Weights::open(self.files.clone()).await?;
         let heals = self.job.measures.iter().any(|measure| matches!(measure, Measure::Heal | Measure::HealTogether));
         if heals && self.config.causal {
             memory::check_model(&self.config, &weights)?;
+        }
+        if B::IN_MEMORY {
+            self.check_windows()?;
         }
         let mut header = self.header(backend, &weights, out).await?;
         let key = self.key(&header);
