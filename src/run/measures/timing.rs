@@ -11,6 +11,8 @@ use crate::report::finite;
 const REPETITIONS: usize = 3;
 /// Seconds per measurement, long enough for a coarse clock and the submission overhead to matter little.
 const ENOUGH: f64 = 8e-3;
+/// Seconds after which a measurement is no longer lengthened, whatever waiting takes on a busy machine.
+const MOST: f64 = 10.0 * ENOUGH;
 /// Most runs within one measurement.
 const MOST_RUNS: usize = 1024;
 /// Largest growth of the runs between two measurements.
@@ -44,7 +46,7 @@ async fn by_clock<B: Backend>(
     let (mut working, mut idle) = loop {
         let working = timed(backend, runs, &warm, &network, clock).await?;
         let idle = timed(backend, 0, &warm, &network, clock).await?;
-        if working - idle >= ENOUGH || runs == MOST_RUNS {
+        if working - idle >= ENOUGH || working >= MOST || runs == MOST_RUNS {
             break (vec![working], vec![idle]);
         }
         let growth = (ENOUGH / (working - idle).max(ENOUGH / GROWTH)).max(2.0);
