@@ -79,7 +79,8 @@ function everything() {
   const all = (selector) => [...panel.querySelectorAll(selector)];
   for (const drawing of all('.drawing')) drawing.remove();
   return {
-    text: panel.textContent,
+    // The renderer puts a space where a text is empty.
+    text: panel.textContent.replace(/\s+/g, ''),
     pressed: all('[aria-pressed=true]').map((button) => button.textContent),
     lines: all('.runs svg, .legend svg, .spark').map((line) => line.outerHTML),
     chosen: [...document.querySelectorAll('[data-testid=panel] :is(input, select)')].map(({ value }) => value),
