@@ -78,11 +78,12 @@ function everything() {
   const panel = document.querySelector('[data-testid=panel]').cloneNode(true);
   const all = (selector) => [...panel.querySelectorAll(selector)];
   for (const drawing of all('.drawing')) drawing.remove();
+  // Before the page's module, an empty text is a space, and no comment marks where one may come.
+  const textOf = (element) => element.textContent.replace(/\s+/g, '');
   return {
-    // The renderer puts a space where a text is empty.
-    text: panel.textContent.replace(/\s+/g, ''),
-    pressed: all('[aria-pressed=true]').map((button) => button.textContent),
-    lines: all('.runs svg, .legend svg, .spark').map((line) => line.outerHTML),
+    text: textOf(panel),
+    pressed: all('[aria-pressed=true]').map(textOf),
+    lines: all('.runs svg, .legend svg, .spark svg').map((line) => line.outerHTML),
     chosen: [...document.querySelectorAll('[data-testid=panel] :is(input, select)')].map(({ value }) => value),
   };
 }
