@@ -84,6 +84,7 @@ function everything() {
     text: textOf(panel),
     pressed: all('[aria-pressed=true]').map(textOf),
     lines: all('.runs svg, .legend svg, .spark svg').map((line) => line.outerHTML),
+    captions: all('figcaption').length,
     chosen: [...document.querySelectorAll('[data-testid=panel] :is(input, select)')].map(({ value }) => value),
   };
 }
@@ -111,7 +112,7 @@ trial('a link to a view or ready comparison shows what is recorded before any mo
       await app.started();
       assert.deepEqual(recorded[view], await shown(view), view);
     }
-    const drawn = views.filter((view) => recorded[view].marks > 0);
+    const drawn = views.filter((view) => recorded[view].captions > 0);
     assert.deepEqual(drawn.filter((view) => !view.startsWith('compare')), ['block', 'controls', 'healing', 'layers', 'losses', 'probes', 'profile', 'ranks', 'regimes']);
     assert.equal(drawn.filter((view) => view.startsWith('compare-')).length, 11);
     // In another language, or with anything else in the link, the page alone shows it.
