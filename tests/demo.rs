@@ -120,6 +120,33 @@ fn every_demo_model_is_recorded_on_the_default_protocol() {
     }
 }
 
+/// The numbers of the table of polynomials, to the digits that it has.
+#[test]
+fn the_documented_polynomials_are_those_of_the_recordings() {
+    let document = fs::read_to_string(web("../docs/measures.md")).expect("the document");
+    let mut lines =
+        document.lines().skip_while(|line| !line.starts_with("| model | linear map | degree 2, 192 features"));
+    assert!(
+        lines.next().is_some_and(|head| head.ends_with("| degree 2, 640 features | degree 3, 640 | degree 4, 640 |"))
+    );
+    let rows: Vec<Vec<&str>> = lines
+        .skip(1)
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    assert_eq!(rows.len(), 3, "models");
+    for row in rows {
+        let report = recorded(row[0]);
+        let block = &report.blocks[1];
+        let of = |degree: &str, features: usize| {
+            block.degrees[degree].iter().find(|point| point.features == features).and_then(|point| point.r2)
+        };
+        let found = [block.r2_lin, of("2", 192), of("2", 640), of("3", 640), of("4", 640)];
+        let found = found.map(|r2| format!("{:.3}", r2.expect("R²")));
+        assert_eq!(row[1..], found, "{}", row[0]);
+    }
+}
+
 #[test]
 #[ignore = "needs Python with transformers: cargo xtask test reference"]
 fn transformers_loads_every_demo_model_and_finds_the_same_perplexity() {

@@ -167,7 +167,9 @@ def check_planted(comparison: Comparison, folder: Path) -> None:
 def check_trained(comparison: Comparison) -> None:
     """What is trained, with the first seed alone."""
     recorded, found = fixtures.read_json(make_trained.FILE), make_trained.trained(range(1))
-    recorded["probes"] = {name: scores[:1] for name, scores in recorded["probes"].items()}
+    first = lambda fields: {name: values[:1] for name, values in fields.items()}
+    recorded["probes"] = {name: first(fields) for name, fields in recorded["probes"].items()}
+    recorded["heal"] = {name: first(of) if isinstance(of, dict) else of for name, of in recorded["heal"].items()}
     for group in ("probes", "heal", "healed_together"):
         comparison.trees(f"trained {group}", "trained", found[group], recorded[group])
 

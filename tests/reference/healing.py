@@ -8,56 +8,42 @@ import torch
 
 import measures
 from activations import Model, first
+from affine import Affine, raw, standardised
 
 LEARNING_RATE, WINDOWS, WINDOWS_IN_ORDER = 1e-4, 8, 4
 
 
-class Affine(torch.nn.Module):
-    """y = (x − centre) / scale · weight + offset; what else a layer is given goes unused."""
-
-    def __init__(self, weight: np.ndarray, offset: np.ndarray, centre: np.ndarray, scale: np.ndarray):
-        super().__init__()
-        number = lambda values: torch.tensor(values, dtype=torch.float32)
-        self.weight, self.offset = torch.nn.Parameter(number(weight)), torch.nn.Parameter(number(offset))
-        self.centre, self.scale = number(centre), number(scale)
-
-    def forward(self, x: torch.Tensor, *_, **__) -> torch.Tensor:
-        return (x - self.centre) / self.scale @ self.weight + self.offset
-
-
-def standardised(x: np.ndarray, y: np.ndarray) -> Affine:
-    """The least-squares map of rows x → y in the form in which it is applied."""
-    fitted, x = measures.fit(x, y), x.astype(np.float64)
-    return Affine(fitted.weight * x.std(axis=0)[:, None], fitted.y_mean, x.mean(axis=0), x.std(axis=0))
-
-
-def raw(x: np.ndarray, y: np.ndarray) -> Affine:
-    """The same map as W and b themselves."""
-    fitted = measures.fit(x, y)
-    return Affine(fitted.weight, fitted.bias, np.zeros(x.shape[1]), np.ones(x.shape[1]))
-
-
-def of_block(model: Model, block: int, windows: torch.Tensor, train: np.ndarray, held: np.ndarray, steps: int) -> dict:
-    """How far perplexity rises after healing of the block's map, of the map as in the paper's code, and of the network."""
+def of_block(
+    model: Model, block: int, windows: torch.Tensor, train: np.ndarray, held: np.ndarray, steps: int, probed: list[dict]
+) -> dict:
+    """How far perplexity rises after healing of the block's map, of the map as in the paper's code, and of the network; and of
+    the probes by name, for each of `probed` before and after."""
     random = measures.Random.stream(0, int.from_bytes(b"heal"), block)
     rows = model.capture(windows[train])
     x, y = (rows[f"{name}.{block}"].reshape(-1, rows[f"{name}.{block}"].shape[-1]) for name in ("ffn_in", "ffn_out"))
     shuffled, in_order = list(in_random_order(train, steps, random)), [
         train[np.arange(step * WINDOWS_IN_ORDER, (step + 1) * WINDOWS_IN_ORDER) % len(train)] for step in range(steps)
     ]
+    loss = model.perplexity(windows[held])
+
+    def healed(replacement: torch.nn.Module | None, schedule: list, decay: float) -> tuple[float, float]:
+        other = copied(model)
+        if replacement is not None:
+            other.blocks[block].mlp = replacement
+        part = other.blocks[block].mlp.requires_grad_(True)
+        before = other.perplexity(windows[held]) - loss
+        train_on(other, part.parameters(), [windows[some] for some in schedule], decay, lambda ids: token_loss(other, ids))
+        return before, other.perplexity(windows[held]) - loss
+
     trainings = {
         "linear": (standardised(x, y), shuffled, 0.01),
         "linear_adam": (raw(x, y), in_order, 0.0),
         "original": (None, shuffled, 0.01),
     }
-    before, found = model.perplexity(windows[held]), {}
-    for name, (replacement, schedule, decay) in trainings.items():
-        other = copied(model)
-        if replacement is not None:
-            other.blocks[block].mlp = replacement
-        part = other.blocks[block].mlp.requires_grad_(True)
-        train_on(other, part.parameters(), [windows[some] for some in schedule], decay, lambda ids: token_loss(other, ids))
-        found[name] = other.perplexity(windows[held]) - before
+    found = {name: healed(*training)[1] for name, training in trainings.items()}
+    for name in probed[0]:
+        both = [healed(probes[name], shuffled, 0.01) for probes in probed]
+        found[name] = dict(zip(("delta_ppl_before", "delta_ppl"), map(list, zip(*both))))
     return found
 
 

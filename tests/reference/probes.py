@@ -8,6 +8,7 @@ import torch
 from torch.nn.functional import gelu
 
 import measures
+from affine import Affine, standardised
 
 BATCH, CHECK_STEPS, PATIENCE, PROGRESS = 256, 100, 5, 1e-3
 
@@ -77,34 +78,65 @@ class Probe(torch.nn.Module):
         """What the last layer is linear in."""
         x, last = self.last_input(x), self.layers[-1]
         parts = [x] if last.weight is not None else []
-        return torch.cat([*parts, last.products(x)] if last.has_products else parts, dim=1)
+        return torch.cat([*parts, last.products(x)] if last.has_products else parts, dim=-1)
+
+
+class WithReadout(torch.nn.Module):
+    """A trained probe in place of a network: the readout is in place of all that its last layer does to the features."""
+
+    def __init__(self, probe: Probe, readout: Affine, linear: Affine, frozen_map: bool):
+        super().__init__()
+        self.probe, self.readout, self.linear, self.frozen_map = probe, readout, linear, frozen_map
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.linear.scaled(x)
+        read = self.readout(self.probe.features(x))
+        return read + self.linear.of_scaled(x) if self.frozen_map else read
 
 
 def scores(x: np.ndarray, y: np.ndarray, train: np.ndarray, held: np.ndarray, most_steps: int, seed: int) -> dict:
-    """Held-out R² of every probe of rows x → y, both [windows, rows of a window, features]."""
+    """Held-out scores of every probe of rows x → y, both [windows, rows of a window, features], and the probe itself."""
+    found = {}
+    for at, (name, kind) in enumerate(KINDS.items()):
+        torch.manual_seed(100 * seed + at)
+        found[name] = scored(kind, x, y, train, held, most_steps)
+    return found
+
+
+def scored(
+    kind: Kind, x: np.ndarray, y: np.ndarray, train: np.ndarray, held: np.ndarray, most_steps: int
+) -> tuple[dict, WithReadout]:
     flat = lambda array, windows: array[windows].reshape(-1, array.shape[-1]).astype(np.float64)
     fitted = measures.fit(flat(x, train), flat(y, train))
     validation = max(1, len(train) // 10)
     learn, validate = train[:-validation], train[-validation:]
-    found = {}
-    for at, (name, kind) in enumerate(KINDS.items()):
-        torch.manual_seed(100 * seed + at)
-        base = fitted.predict if kind.frozen_map else lambda x: np.broadcast_to(fitted.y_mean, (len(x), len(fitted.y_mean)))
-        scale = float(np.sqrt(np.mean((flat(y, train) - base(flat(x, train))) ** 2)))
-        inputs = lambda windows: torch.tensor(fitted.scaled(flat(x, windows)), dtype=torch.float32)
-        target = lambda windows: torch.tensor((flat(y, windows) - base(flat(x, windows))) / scale, dtype=torch.float32)
-        probe = Probe(kind, x.shape[-1], y.shape[-1])
-        if kind.starts_at_map:
-            start = measures.fit(inputs(train).numpy(), target(train).numpy())
-            with torch.no_grad():
-                probe.layers[0].weight.copy_(torch.tensor(start.weight.T))
-                probe.layers[0].bias.zero_()
-        best = trained(probe, (inputs(learn), target(learn)), (inputs(validate), target(validate)), most_steps)
+    # What the probe adds to; without a frozen map, training alone leaves the mean of y out.
+    base = lambda windows: fitted.predict(flat(x, windows)) if kind.frozen_map else np.zeros(y.shape[-1])
+    left = lambda windows: flat(y, windows) - base(windows)
+    mean = 0 if kind.frozen_map else fitted.y_mean
+    scale = float(np.sqrt(np.mean((left(train) - mean) ** 2)))
+    inputs = lambda windows: torch.tensor(fitted.scaled(flat(x, windows)), dtype=torch.float32)
+    target = lambda windows: torch.tensor((left(windows) - mean) / scale, dtype=torch.float32)
+    probe = Probe(kind, x.shape[-1], y.shape[-1])
+    if kind.starts_at_map:
+        start = measures.fit(inputs(train).numpy(), target(train).numpy())
         with torch.no_grad():
-            of_train, of_held = (best.features(inputs(windows)).numpy() for windows in (train, held))
-        readout = measures.fit(of_train, flat(y, train) - base(flat(x, train)))
-        found[name] = measures.r2(base(flat(x, held)) + readout.predict(of_held), flat(y, held))
-    return found
+            probe.layers[0].weight.copy_(torch.tensor(start.weight.T))
+            probe.layers[0].bias.zero_()
+    best = trained(probe, (inputs(learn), target(learn)), (inputs(validate), target(validate)), most_steps)
+    with torch.no_grad():
+        of_train, of_held = (best.features(inputs(windows)).numpy() for windows in (train, held))
+    predicted = base(held) + measures.fit(of_train, left(train)).predict(of_held)
+    readout, linear = standardised(of_train, left(train)), standardised(flat(x, train), flat(y, train))
+    return score(predicted, flat(y, held)), WithReadout(best, readout, linear, kind.frozen_map)
+
+
+def score(predicted: np.ndarray, y: np.ndarray) -> dict:
+    return {
+        "r2": measures.r2(predicted, y),
+        "cosine": measures.cosine(predicted, y),
+        "rmse": float(np.sqrt(measures.squares(y - predicted) / y.size)),
+    }
 
 
 def trained(probe: Probe, learn: tuple, validate: tuple, most_steps: int) -> Probe:
