@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use straightedge::paired::autocorrelation_factor;
 use straightedge::report::{BlockReport, Interval, LayerReport, PropertyScore, Report};
 
-const TOLERANCE: f64 = 1e-5;
+/// Of R², cosines and other shares; relative for counts of directions, norms and perplexities.
+const TOLERANCE: f64 = 1e-6;
 /// Models that also run on a GPU: one of each kind, and the families that have kernels of their own. A software adapter
 /// takes half a minute for one; `golden` takes every family through it.
 const ON_GPU: [&str; 10] = [
@@ -98,7 +99,7 @@ fn measure_all(backend: &str) {
     }
 }
 
-/// Perplexity and its change by every swap, within 0.1 % of the swapped perplexity; null with a reason for an encoder.
+/// Perplexity and its change by every swap, relative to the swapped perplexity; null with a reason for an encoder.
 fn check_perplexities(what: &str, report: &Report, expected: &Value) {
     let Some(ppl) = expected["ppl"].as_f64() else {
         assert_eq!(report.ppl, None, "{what}");
@@ -106,23 +107,25 @@ fn check_perplexities(what: &str, report: &Report, expected: &Value) {
         assert!(report.blocks.iter().all(|block| block.delta_ppl["linear"].is_none()), "{what}");
         return;
     };
-    common::assert_close(&format!("{what}, ppl"), report.ppl, ppl, 1e-4 * ppl);
+    common::assert_close(&format!("{what}, ppl"), report.ppl, ppl, TOLERANCE * ppl);
     for (found, expected) in report.blocks.iter().zip(expected["blocks"].as_array().expect("blocks")) {
         for name in ["linear", "mean", "zero"] {
             let delta = expected["delta_ppl"][name].as_f64().expect("a number");
             let what = format!("{what}, block {}, {name}", found.block);
-            common::assert_close(&what, found.delta_ppl[name], delta, 1e-3 * (ppl + delta));
+            common::assert_close(&what, found.delta_ppl[name], delta, TOLERANCE * (ppl + delta));
         }
     }
 }
 
 fn check_layers(what: &str, report: &Report, expected: &Value) {
     let layers = expected["layers"].as_array().expect("layers");
+    // Another program may cut the noise of a layer's null direction elsewhere.
+    let tolerance = if what.starts_with("additional") { 1e-5 } else { TOLERANCE };
     assert_eq!((report.layers.len(), layers.len()), (report.blocks.len(), report.blocks.len()), "{what}");
     for (found, expected) in report.layers.iter().zip(layers) {
         let close = |field: &str, value: Option<f64>| {
             let what = format!("{what}, layer {}, {field}", found.layer);
-            common::assert_close(&what, value, expected[field].as_f64().expect("a number"), 1e-4);
+            common::assert_close(&what, value, expected[field].as_f64().expect("a number"), tolerance);
         };
         close("linearity", found.linearity);
         close("linearity_heldout", found.linearity_heldout);
@@ -132,7 +135,8 @@ fn check_layers(what: &str, report: &Report, expected: &Value) {
             close("anisotropy", found.anisotropy);
             let dimension = expected["intrinsic_dimension"].as_f64().expect("a dimension");
             let what = format!("{what}, layer {}, intrinsic_dimension", found.layer);
-            common::assert_close(&what, found.intrinsic_dimension, dimension, 1e-3 * dimension);
+            // Distances of nearest neighbours are differences of rows in f32.
+            common::assert_close(&what, found.intrinsic_dimension, dimension, 1e-4 * dimension);
         }
         if has_intervals(report) {
             check_layer_intervals(&format!("{what}, layer {}", found.layer), found);
@@ -201,9 +205,9 @@ fn check_block(what: &str, found: &BlockReport, expected: &Value) {
     close("r2_cv_std", found.r2_cv_std, TOLERANCE);
     check_learning(what, found, expected);
     check_ranks_and_support(what, found, expected);
-    close("cosine", found.cosine, 1e-4);
+    close("cosine", found.cosine, TOLERANCE);
     // Where the residual is small, the same difference of R² is a larger share of it.
-    relative("rmse", found.rmse, 1e-4 + 2e-7 / (1.0 - number("r2_lin")));
+    relative("rmse", found.rmse, TOLERANCE + 2e-7 / (1.0 - number("r2_lin")));
     // The smallest eigenvalues have only as many correct digits as f32 activations.
     relative("scaled_condition", found.scaled_condition, 1e-2);
     relative("condition", found.condition, 1e-2);
@@ -221,7 +225,7 @@ fn check_block(what: &str, found: &BlockReport, expected: &Value) {
             "output_variance_ratio" => found.output_variance_ratio,
             _ => found.input_variance_ratio,
         };
-        relative(field, value, 1e-4);
+        relative(field, value, TOLERANCE);
     }
     check_list(&format!("{what}, r2_folds"), &found.r2_folds, &expected["r2_folds"]);
     check_list(&format!("{what}, r2_features"), &found.r2_features, &expected["r2_features"]);
@@ -336,7 +340,7 @@ fn check_ranks_and_support(what: &str, found: &BlockReport, expected: &Value) {
         ("heldout_distance", found.heldout_distance),
     ];
     for (field, value) in known {
-        common::assert_close(&format!("{what}, {field}"), value, number(field), 1e-4 * number(field));
+        common::assert_close(&format!("{what}, {field}"), value, number(field), TOLERANCE * number(field));
     }
     // Rounding noise of f32, which differs between processors.
     let (outside, other) = (found.heldout_outside.expect("heldout_outside"), number("heldout_outside"));
@@ -346,14 +350,14 @@ fn check_ranks_and_support(what: &str, found: &BlockReport, expected: &Value) {
     check_rank_at(what, found, (rank, threshold), number("effective_rank_95") as usize);
 }
 
-/// Exactly as expected, or off by one where the curve is within 1e-4 of the threshold.
+/// Exactly as expected, or off by one where the curve meets the threshold but for rounding.
 fn check_effective_rank(what: &str, found: &BlockReport, expected: usize) {
     let rank = found.effective_rank.expect("effective rank");
     check_rank_at(what, found, (rank, 0.9 * found.r2_lin.expect("r2_lin")), expected);
 }
 
 fn check_rank_at(what: &str, found: &BlockReport, (rank, threshold): (usize, f64), expected: usize) {
-    let near = |k: usize| found.r2_rank[k - 1].is_some_and(|r2| (r2 - threshold).abs() <= 1e-4);
+    let near = |k: usize| found.r2_rank[k - 1].is_some_and(|r2| (r2 - threshold).abs() <= 2.0 * TOLERANCE);
     let borderline = rank.abs_diff(expected) == 1 && near(rank.min(expected));
     assert!(rank == expected || borderline, "{what}, effective_rank: {rank} where {expected} is expected");
 }
