@@ -72,6 +72,7 @@ visit('recordings are compared before anything is measured', { webgpu: false }, 
     for (const [block, value] of expected[name].r2_lin.entries()) assertClose(`${title} ${block}`, shown[title][block], value, 1e-15);
   }
   assert.equal(await marks(app, 0).count(), 18);
+  assert.equal(await app.element('chart-0').locator('path.whisker').count(), 18, 'every value has its interval');
 
   await run(app, 'Demo Llama').getByTestId('show').click();
   assert.equal(await marks(app, 0).count(), 12, 'a name in the legend takes its line away');
@@ -85,7 +86,7 @@ visit('recordings are compared before anything is measured', { webgpu: false }, 
   for (const key of ['ArrowRight', 'ArrowRight', 'ArrowDown']) await app.page.keyboard.press(key);
   const text = (await app.element('readout-0').innerText()).replace('−', '-');
   assert.match(text, /^Block 1, Demo Llama \(recorded\): R² /);
-  assertClose('readout', Number(text.match(/R² (-?[\d.]+)/)[1]), expected['demo-llama'].r2_lin[1], 1e-6);
+  assertClose('readout', Number(text.match(/R² [\d.]+ ± [\d.]+ \(([\d.]+)\)$/)[1]), expected['demo-llama'].r2_lin[1], 1e-6);
 });
 
 visit('every ready comparison has its lines, and two of them their layers', { webgpu: false }, async (app) => {

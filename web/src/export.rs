@@ -59,11 +59,11 @@ impl Sheet {
         let around = Paper {
             title: figure.title.clone(),
             legend: named.map(|series| (sample(series), series.name.clone())).collect(),
-            caption: facts.iter().map(String::as_str).chain([figure.caption]).collect::<Vec<_>>().join(" "),
+            caption: facts.iter().cloned().chain([figure.notes()]).collect::<Vec<_>>().join(" "),
             source,
         };
         let series = figure.plot.series.iter().map(|series| {
-            let point = |mark: &crate::chart::plot::Mark| json!({"block": mark.block, "x": mark.x, "y": mark.y});
+            let point = |mark: &crate::chart::plot::Mark| json!({"block": mark.block, "x": mark.x, "y": mark.y, "interval": mark.within.y});
             json!({"name": series.name, "points": series.marks.iter().map(point).collect::<Vec<_>>()})
         });
         let (x, y) = (figure.plot.x.name, figure.plot.y.name);
@@ -205,6 +205,8 @@ fn quoted(cell: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use straightedge_api::report::Interval;
+
     use super::*;
     use crate::figures::{figures, sample_report};
     use crate::state::run::Run;
@@ -215,7 +217,8 @@ mod tests {
     #[test]
     fn a_figure_leaves_with_its_table_its_digits_and_its_source() {
         let report = sample_report();
-        let figure = figures(View::Losses, &report, None).remove(0);
+        let mut figure = figures(View::Losses, &report, None).remove(0);
+        figure.plot.series[0].marks[0].within.y = Some(Interval { low: 0.5, high: 0.75 });
         let many = Sheet::of_figure(&figure, None);
         assert!(many.svg.contains("given next to its name") && many.data["made"].is_null(), "{}", many.svg);
         let sheet = Sheet::of_figure(&figure, Some(&report));
@@ -224,6 +227,8 @@ mod tests {
         assert!(sheet.svg.contains("Straightedge ") && sheet.svg.contains("windows of"), "{}", sheet.svg);
         let data: Value = serde_json::from_str(&sheet.json()).unwrap();
         assert_eq!(data["chart"]["series"][0]["points"][0]["y"], json!(figure.plot.series[0].marks[0].y));
+        assert_eq!(data["chart"]["series"][0]["points"][0]["interval"], json!({"low": 0.5, "high": 0.75}));
+        assert!(sheet.svg.contains(t().whiskers), "{}", sheet.svg);
         assert_eq!(data["made"]["model"]["id"], "m");
         assert!(sheet.name.starts_with("straightedge-") && sheet.name.ends_with("-m-t"), "{}", sheet.name);
         let mut hashed = report;

@@ -121,13 +121,11 @@ pub fn draw(plot: &Plot, layout: &Layout) -> String {
         if series.joined {
             svg.path(&class("join", series), &line(plot, layout, at));
         }
-        for mark in series.marks.iter().filter(|_| series.marked || !series.joined) {
-            if series.columns {
-                draw_column(&mut svg, plot, layout, at, mark);
-            } else {
-                draw_mark(&mut svg, plot, layout, at, mark);
-            }
-        }
+        let shown = || series.marks.iter().filter(|_| series.marked || !series.joined);
+        // Columns would hide whiskers, whiskers would cross marks.
+        shown().filter(|_| series.columns).for_each(|mark| draw_column(&mut svg, plot, layout, at, mark));
+        shown().for_each(|mark| whisker(&mut svg, plot, layout, at, mark));
+        shown().filter(|_| !series.columns).for_each(|mark| draw_mark(&mut svg, plot, layout, at, mark));
     }
     names(&mut svg, plot, layout);
     svg.into_svg(layout.width, layout.height)
@@ -275,6 +273,13 @@ fn draw_column(svg: &mut Fragment, plot: &Plot, layout: &Layout, at: usize, mark
     }
 }
 
+/// The interval of a mark's value. One that is shorter than its mark is not seen: the mark is precise.
+fn whisker(svg: &mut Fragment, plot: &Plot, layout: &Layout, at: usize, mark: &Mark) {
+    let (Some(interval), Some((x, _))) = (mark.within.y, layout.centre(plot, at, mark)) else { return };
+    let [low, high] = [interval.low, interval.high].map(|end| number(layout.y(end)));
+    svg.path(&class("whisker", &plot.series[at]), &format!("M{} {low}V{high}", number(x)));
+}
+
 /// Short names next to marks, where there is room.
 fn names(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
     let centres: Vec<(usize, &Mark, f64, f64)> = plot
@@ -311,6 +316,8 @@ fn names(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
 
 #[cfg(test)]
 mod tests {
+    use straightedge_api::report::Interval;
+
     use super::super::plot::{Axis, Rule};
     use super::*;
 
@@ -357,6 +364,26 @@ mod tests {
         plot.series[0].marks[2].y = Some(-7.0);
         let svg = draw(&plot, &Layout::new(&plot, 600.0));
         assert!(svg.contains("−7.00"), "{svg}");
+    }
+
+    #[test]
+    fn a_whisker_reaches_from_end_to_end_of_its_interval_within_the_axis() {
+        for (kind, high) in [(Kind::Share, 0.5), (Kind::FromZero, 3.0), (Kind::Linear, 3.0)] {
+            let mut plot = plot(Kind::Index(4), true);
+            plot.y.kind = kind;
+            plot.series.iter_mut().for_each(|series| series.marked = true);
+            plot.series[1].marks[1] = plot.series[1].marks[1].clone().within(None, Some(Interval { low: 0.125, high }));
+            let layout = Layout::new(&plot, 600.0);
+            let svg = draw(&plot, &layout);
+            let (x, y) = layout.centre(&plot, 1, &plot.series[1].marks[1]).expect("a centre");
+            let [low, high] = [0.125, high].map(|end| layout.y(end));
+            assert!(TOP <= high && high < y && y < low, "{kind:?}: {high} {y} {low}");
+            let path = format!("class=\"whisker look1\" d=\"M{} {}V{}\"", number(x), number(low), number(high));
+            assert!(svg.contains(&path) && svg.matches("whisker").count() == 1, "{path}: {svg}");
+            assert!(svg.find(&path) < svg.find("class=\"mark look1\""), "the marks are in front");
+            plot.series[1].columns = true;
+            assert!(draw(&plot, &layout).rfind("class=\"bar look1\"") < draw(&plot, &layout).rfind("whisker"));
+        }
     }
 
     #[test]

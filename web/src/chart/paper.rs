@@ -125,6 +125,7 @@ fn attributes(class: &str) -> Option<String> {
         return match kind {
             "mark" => Some(format!(r##"fill="{colour}" stroke="#ffffff" stroke-width="1.2""##)),
             "bar" => Some(format!(r#"fill="{colour}""#)),
+            "whisker" => Some(format!(r#"fill="none" stroke="{colour}" stroke-width="1.5""#)),
             "join" => Some(format!(r#"fill="none" stroke="{colour}" stroke-width="1.8" stroke-dasharray="{dash}""#)),
             _ => None,
         };

@@ -94,6 +94,12 @@ pub struct Rule {
 pub type Spot = (usize, usize);
 
 impl Plot {
+    /// Whether a value is shown with its interval.
+    pub fn has_whiskers(&self) -> bool {
+        let drawn = self.series.iter().filter(|series| series.marked || !series.joined);
+        drawn.flat_map(|series| &series.marks).any(|mark| mark.y.is_some() && mark.within.y.is_some())
+    }
+
     /// A copy without the marks of the named series; the others keep their styles.
     pub fn without(&self, names: &BTreeSet<String>) -> Self {
         let mut plot = self.clone();
@@ -108,7 +114,8 @@ impl Plot {
         let columns = self.series.iter().filter(|series| series.columns).flat_map(edges);
         let xs: Vec<f64> = marks().map(|mark| mark.x).chain(rules(true)).chain(columns).collect();
         let ys: Vec<f64> = marks().filter_map(|mark| mark.y).chain(rules(false)).collect();
-        (Scale::over(self.x.kind, &xs), Scale::over(self.y.kind, &ys))
+        let ends = marks().filter_map(|mark| mark.within.y).flat_map(|interval| [interval.low, interval.high]);
+        (Scale::over(self.x.kind, &xs), ends.fold(Scale::over(self.y.kind, &ys), Scale::reaching))
     }
 
     /// The mark at a spot, if it has a value.

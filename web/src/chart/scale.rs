@@ -63,6 +63,18 @@ impl Scale {
         }
     }
 
+    /// With room for the end of an interval, on axes whose ends follow from the values; shares are cut at the edge.
+    pub fn reaching(self, end: f64) -> Self {
+        let (low, high) = (self.low.min(drawable(end)), self.high.max(drawable(end)));
+        match self.kind {
+            Kind::Linear | Kind::FromZero if (low, high) != (self.low, self.high) => {
+                Self::rounded(self.kind, low, high)
+            }
+            Kind::Wide => Self { low, high, ..self },
+            _ => self,
+        }
+    }
+
     fn plain(kind: Kind, low: f64, high: f64) -> Self {
         Self { kind, low, high, unit: 1.0 }
     }
@@ -279,6 +291,21 @@ mod tests {
         let ticks = scale.ticks(8.0);
         assert!(ticks.contains(&0.0) && ticks.windows(2).all(|pair| pair[0] < pair[1]), "{ticks:?}");
         assert_eq!(Scale::over(Kind::Wide, &[1.0, 2.0, 3.0]).kind(), Kind::FromZero);
+    }
+
+    #[test]
+    fn an_axis_has_room_for_intervals_and_keeps_its_kind() {
+        let plain = Scale::over(Kind::FromZero, &[1.0, 2.0]);
+        assert_eq!(plain.reaching(1.5), plain);
+        assert!(
+            plain.place(2.7) == 1.0 && plain.reaching(2.7).place(2.7) < 1.0 && plain.reaching(-0.4).place(-0.4) > 0.0
+        );
+        let wide = Scale::over(Kind::Wide, &[37.6, 0.9, 0.7, 1.1, 1.4, 2.0]);
+        let reaching = wide.reaching(60.0).reaching(-0.2);
+        assert!(reaching.kind() == Kind::Wide && reaching.place(60.0) == 1.0 && reaching.place(37.6) < 1.0);
+        assert!(reaching.place(-0.2) == 0.0 && reaching.place(0.0) > 0.0);
+        let share = Scale::over(Kind::Share, &[0.5]);
+        assert_eq!(share.reaching(1.5), share);
     }
 
     #[test]

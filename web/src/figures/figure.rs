@@ -27,6 +27,19 @@ pub struct Figure {
     pub table: Grid,
 }
 
+impl Figure {
+    /// Its caption, and what whiskers are where it has any.
+    pub fn notes(&self) -> String {
+        let whiskers = self.plot.has_whiskers().then_some(t().whiskers);
+        [Some(self.caption), whiskers]
+            .into_iter()
+            .flatten()
+            .filter(|note| !note.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grid {

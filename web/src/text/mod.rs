@@ -208,6 +208,7 @@ catalogue! {
     chart_axis_block: "block",
     chart_label: "R² of each block, {known} of {blocks} measured. Use the arrow keys to move between blocks.",
     chart_caption: "R²_lin is the share of a block’s output that the best affine map of its input predicts on held-out text: 1 is exactly linear, 0 no better than the mean. Whiskers: 95 % interval over the held-out windows; in reports without it, one standard deviation about the mean of the folds.",
+    whiskers: "Whiskers: 95 % intervals.",
     chart_expected: "Grey bars: known by construction.",
     chart_undefined: "Cross: undefined.",
     chart_hint: "Point at a block for its exact values, or use the arrow keys. Click it or press Enter to open it in detail.",

@@ -15,7 +15,7 @@ use straightedge_web::text::{fill, t};
 use super::chart::{for_widths, observed_width};
 use super::exports::Exports;
 use super::terms::explained;
-use super::typeset::typeset;
+use super::typeset::typeset_owned;
 use crate::session::Session;
 
 /// Location of a figure, which decides which notes it needs.
@@ -131,7 +131,7 @@ pub(crate) fn FigureView(
             </div>
             <p class="readout" data-testid=format!("readout-{at}")>{readout}</p>
             <ul class="facts" data-testid=format!("facts-{at}")>{facts}</ul>
-            <figcaption class="note">{move || figure.with(|figure| typeset(figure.caption).into_any())}</figcaption>
+            <figcaption class="note">{move || figure.with(|figure| typeset_owned(figure.notes()).into_any())}</figcaption>
             <Exports sheet at=at.to_string()/>
             <Numbers session figure at/>
         </figure>
