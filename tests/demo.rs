@@ -147,6 +147,26 @@ fn the_documented_polynomials_are_those_of_the_recordings() {
     }
 }
 
+/// What healing leaves in the recording, as the document says it.
+#[test]
+fn the_documented_healing_is_that_of_the_recording() {
+    let report = recorded(AGAIN);
+    let of = |name: &str| -> Vec<f64> {
+        report.blocks.iter().map(|block| block.heal[name].delta_ppl.expect("ΔPPL")).collect()
+    };
+    let said = |name: &str| {
+        let (low, high) =
+            of(name)[1..].iter().fold((f64::MAX, f64::MIN), |(low, high), &loss| (low.min(loss), high.max(loss)));
+        format!("`{name}` {low:.3} to {high:.3}").replace('-', "−")
+    };
+    let ranges = ["linear", "poly", "dense2x", "poly2x", "original"].map(said).join(", ");
+    let document = fs::read_to_string(web("../docs/measures.md")).expect("the document");
+    assert!(document.contains(&format!("lowest to highest: {ranges}.")), "{ranges}");
+    for name in ["linear", "poly", "dense2x", "poly2x"] {
+        assert!(of(name).iter().zip(of("original")).all(|(replaced, original)| *replaced > original), "{name}");
+    }
+}
+
 #[test]
 #[ignore = "needs Python with transformers: cargo xtask test reference"]
 fn transformers_loads_every_demo_model_and_finds_the_same_perplexity() {
