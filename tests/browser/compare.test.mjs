@@ -43,18 +43,21 @@ function marks(app, at) {
   return app.element(`chart-${at}`).locator('.drawing:not(.over) path.mark');
 }
 
-/** The next `count` names in front, however short they are shown. */
-function nextNames(app, count) {
-  return app.element('front-name').evaluate((element, count) => new Promise((resolve) => {
-    const names = [];
-    const watcher = new MutationObserver(() => {
-      names.push(element.innerText);
-      if (names.length < count) return;
-      watcher.disconnect();
-      resolve(names);
-    });
-    watcher.observe(element, { childList: true, subtree: true, characterData: true });
+/** Watches from now on for the next `count` names in front, however short they are shown; returns a wait for them. */
+async function nextNames(app, count) {
+  const watched = await app.element('front-name').evaluateHandle((element, count) => ({
+    names: new Promise((resolve) => {
+      const names = [];
+      const watcher = new MutationObserver(() => {
+        names.push(element.innerText);
+        if (names.length < count) return;
+        watcher.disconnect();
+        resolve(names);
+      });
+      watcher.observe(element, { childList: true, subtree: true, characterData: true });
+    }),
   }), count);
+  return () => watched.evaluate(({ names }) => names);
 }
 
 function run(app, name) {
@@ -130,9 +133,9 @@ visit('a run is gone through step by step, and by itself unless less motion is w
   await app.element('front').focus();
   await app.page.keyboard.press('ArrowRight');
   assert.match(await app.element('front-name').innerText(), at(second));
-  const played = nextNames(app, 2);
+  const played = await nextNames(app, 2);
   await app.element('play').click();
-  const [next, afterwards] = await played;
+  const [next, afterwards] = await played();
   await app.element('play').click();
   assert.match(next, at(third));
   assert.match(afterwards, at(fourth));

@@ -10,7 +10,7 @@ visit('where nothing is recorded or measured, nothing is called a recording', {
   const text = await app.element('cost-heal').innerText();
   assert.match(text, /time is known once/);
   assert.doesNotMatch(text, /recording/);
-  await app.element('model-select').selectOption('demo-gpt2');
+  await app.element('model-select').selectOption('demo-llama');
   await app.waitForText('cost-heal', /machine of the recording.* (s|min|h), the profile included/);
 });
 
