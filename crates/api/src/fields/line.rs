@@ -173,13 +173,16 @@ impl Line {
 
     /// Whether a path of a report, such as `blocks[].curves.sgd[3].value`, is one of this field.
     pub fn covers(&self, path: &str) -> bool {
-        let (mut own, mut given) = (segments(self.path), segments(path));
-        own.by_ref().zip(given.by_ref()).all(|(own, given)| own == given || own == "NAME")
-            && self.path.split('.').count() == path.split('.').count()
+        covers(&names(self.path), &names(path))
     }
 }
 
 /// Names along a path, without the places in lists.
-fn segments(path: &str) -> impl Iterator<Item = &str> {
-    path.split('.').map(|name| name.split('[').next().unwrap_or(name))
+pub(super) fn names(path: &str) -> Vec<&str> {
+    path.split('.').map(|name| name.split('[').next().unwrap_or(name)).collect()
+}
+
+/// Whether the names along a line's path are those of a given path; `NAME` is any.
+pub(super) fn covers(own: &[&str], given: &[&str]) -> bool {
+    own.len() == given.len() && own.iter().zip(given).all(|(own, given)| own == given || *own == "NAME")
 }

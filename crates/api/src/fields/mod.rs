@@ -4,6 +4,8 @@
 mod line;
 mod list;
 
+use std::sync::LazyLock;
+
 use crate::report::{BlockReport, Interval, LayerReport};
 
 pub use line::{Chart, DIGITS, Get, Higher, Line, NumberFormat, Shown, Spread};
@@ -12,7 +14,10 @@ pub use list::Field;
 impl Field {
     /// The field that a path of a report belongs to.
     pub fn of(path: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|field| field.line().covers(path))
+        static NAMES: LazyLock<Vec<Vec<&str>>> =
+            LazyLock::new(|| Field::ALL.iter().map(|field| line::names(field.line().path)).collect());
+        let given = line::names(path);
+        NAMES.iter().position(|own| line::covers(own, &given)).map(|at| Self::ALL[at])
     }
 
     /// The one that links and summaries call `id`.
@@ -173,6 +178,17 @@ mod tests {
         }
         for field in Field::ALL {
             assert!(numbers.keys().any(|path| field.line().covers(path)), "{field:?} is of no number");
+        }
+    }
+
+    #[test]
+    fn a_path_is_of_the_field_whose_names_it_has() {
+        for field in Field::ALL {
+            assert_eq!(Field::of(field.line().path), Some(*field), "another line covers its path");
+        }
+        assert_eq!(Field::of("blocks[].curves.sgd[3].value"), Some(Field::CurveValue));
+        for other in ["blocks[].curves.sgd", "blocks[].curves.sgd[3].value.more", "blocks[].curves.sgd[3].values"] {
+            assert_eq!(Field::of(other), None, "{other}");
         }
     }
 
