@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';
 
-visit('profiles are cards that are searched, sorted, compared and opened', { webgpu: false, query: { view: 'compare' } }, async (app) => {
+visit('profiles are cards that are searched, sorted, compared and opened', {
+  webgpu: false, query: { view: 'compare' }, hasSilentHub: true,
+}, async (app) => {
   const cards = app.element('card');
   await cards.filter({ hasText: 'gpt2 · WikiText-2' }).first().waitFor();
   const all = await cards.count();

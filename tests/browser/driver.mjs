@@ -17,6 +17,8 @@ const SOON = 2 * 60_000;
 /** Milliseconds between saved files: Chromium drops a page's downloads beyond ten per second. */
 const APART = 110;
 
+const HUB = 'https://huggingface.co';
+
 /** Models and texts for tests. */
 export const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url));
 
@@ -44,10 +46,10 @@ export function visit(name, how, body) {
 }
 
 /** Opens the page, and closes it afterwards. Any hidden fault is a failure, reported in addition to others. */
-async function opened(t, { webgpu, mirror: folder, throttle, query, shim, before, locale }, body) {
+async function opened(t, { webgpu, mirror: folder, throttle, hasSilentHub, query, shim, before, locale }, body) {
   const mirror = folder && await startMirror(await folder(t), throttle);
   t.after(() => mirror?.stop());
-  const app = await open({ webgpu, mirror, query, shim, before, locale });
+  const app = await open({ webgpu, mirror, hasSilentHub, query, shim, before, locale });
   try {
     if (!query?.embed) await app.started();
     await body(app, t);
@@ -72,9 +74,10 @@ const CALIBRATION = { model: 'calibration' };
 
 /**
  * Opens the page with names and values in its address; `before` prepares the browser's page first, and `shim` is a
- * script that the engine's worker runs before its own. `locale` is the browser's language.
+ * script that the engine's worker runs before its own. `locale` is the browser's language. The page asks the hub for the
+ * size of a model or text that is chosen from there; with `hasSilentHub` it may, and gets no answer.
  */
-export async function open({ webgpu, mirror, query = CALIBRATION, before, shim, locale = 'en-US', waitUntil = 'load', address = setting('STRAIGHTEDGE_URL') }) {
+export async function open({ webgpu, mirror, hasSilentHub, query = CALIBRATION, before, shim, locale = 'en-US', waitUntil = 'load', address = setting('STRAIGHTEDGE_URL') }) {
   const browser = await chromium.launch({
     executablePath: setting('CHROMIUM'),
     args: ['--no-sandbox', ...QUIET, ...(webgpu ? ['--enable-unsafe-webgpu'] : []), ...(shim ? [CHANGED] : [])],
@@ -87,7 +90,9 @@ export async function open({ webgpu, mirror, query = CALIBRATION, before, shim, 
     const page = await context.newPage();
     page.setDefaultTimeout(SOON);
     const site = new URL(address);
-    const faults = watch(page, (url) => url.origin === site.origin || (mirror && url.hostname === new URL(mirror.url).hostname));
+    if (hasSilentHub) await context.route(`${HUB}/**`, () => {});
+    const others = [mirror && new URL(mirror.url).hostname, hasSilentHub && new URL(HUB).hostname];
+    const faults = watch(page, (url) => url.origin === site.origin || others.includes(url.hostname));
     for (const [name, value] of Object.entries(query)) site.searchParams.set(name, value);
     if (mirror) site.searchParams.set('mirror', mirror.url);
     if (shim) await put(page, shim);

@@ -293,7 +293,9 @@ trial('what is needed for the first view is small', async () => {
   for (const heavy of [waiting, swollen]) assert.ok(await needed(heavy) >= FIRST);
 });
 
-visit('published profiles are shown with their source, and nobody else is asked', { webgpu: false, query: { view: 'profile' } }, async (app) => {
+visit('published profiles are shown with their source, while the hub has not answered', {
+  webgpu: false, query: { view: 'profile' }, hasSilentHub: true,
+}, async (app) => {
   await app.element('known-openai-community/gpt2').click();
   await app.element('chart').locator('path.overlay:not(.line)').nth(11).waitFor();
   assert.match(await app.element('overlay-note').innerText(), /published in arXiv 2606\.19379.*not measured here/);

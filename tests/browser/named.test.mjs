@@ -34,7 +34,9 @@ visit('a recording and a measurement name their own model, text, day and device'
   }
 });
 
-visit('so does an opened report, and what is published, and an embedded chart', { webgpu: false, query: { rows: '1280' } }, async (app) => {
+visit('so does an opened report, and what is published, and an embedded chart', {
+  webgpu: false, query: { rows: '1280' }, hasSilentHub: true,
+}, async (app) => {
   const report = await app.measure();
   await app.afresh();
   await openReport(app, { ...report, date: '2024-02-29T12:00:00Z', model: { ...report.model, id: 'someone/else' } });

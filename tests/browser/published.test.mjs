@@ -45,7 +45,9 @@ visit('a link keeps its mirror whatever model it opens on, and models of the hub
   assert.ok(asked.length > 0, 'the mirror was asked');
 });
 
-visit('what is published invites to no click and is captioned as what it is', { webgpu: false, query: { view: 'profile' } }, async (app) => {
+visit('what is published invites to no click and is captioned as what it is', {
+  webgpu: false, query: { view: 'profile' }, hasSilentHub: true,
+}, async (app) => {
   await app.element('chart').hover();
   await app.page.mouse.move(0, 0);
   assert.match(await app.element('readout').innerText(), /[Cc]lick/, 'a recording has blocks to open');

@@ -4,7 +4,9 @@ import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';
 
-visit('a sentence above the profile says what it shows, whatever it comes from', { webgpu: false, query: { view: 'profile' } }, async (app) => {
+visit('a sentence above the profile says what it shows, whatever it comes from', {
+  webgpu: false, query: { view: 'profile' }, hasSilentHub: true,
+}, async (app) => {
   const recorded = await app.waitForText('finding', /^Two of six blocks are more than half linear; block 1 is the least linear \(0\.41\) and block 0 the most \(0\.85\)\.$/);
   assert.ok((await app.element('chart').getAttribute('aria-label')).startsWith(recorded), 'it is heard with the chart');
   await app.element('known-openai-community/gpt2').click();

@@ -136,7 +136,7 @@ visit('any two replacements are compared on the same windows', { webgpu: false, 
   await app.waitForText('facts-9', /linear does not differ from linear in blocks 0–5/);
 });
 
-visit('the survey of the first paper is one button, in the form and in the link', { webgpu: false }, async (app) => {
+visit('the survey of the first paper is one button, in the form and in the link', { webgpu: false, hasSilentHub: true }, async (app) => {
   await app.element('protocol').locator('summary').click();
   await app.element('of-survey').click();
   const link = new URL(app.page.url()).searchParams;
