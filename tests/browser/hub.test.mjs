@@ -88,6 +88,27 @@ visit('every family is measured from its id as it is from its folder, and once m
   await app.page.waitForFunction(() => document.querySelectorAll('[data-testid=storage-items] li').length === 0);
 });
 
+visit('a model that is deleted while its preview is at work is not fetched again', {
+  webgpu: false, mirror: models({ tiny: 'tiny-gpt2' }),
+}, async (app) => {
+  await app.hub('test/tiny');
+  await app.choose(SMALL);
+  await app.measure();
+  await app.element('downloads').evaluate((fold) => { fold.open = true; });
+  await app.choose({ 'text-select': ':pasted', rows: 99_999_999 });
+  await app.mirror.reset();
+  await app.page.evaluate(() => new MutationObserver((_, watcher) => {
+    if (!document.querySelector('[data-testid=extent]')?.textContent.startsWith('Counting')) return;
+    watcher.disconnect();
+    document.querySelector('[data-testid=storage-items] li button').click();
+  }).observe(document.body, { childList: true, subtree: true, characterData: true }));
+  await app.element('text-input').fill('One word after the other. '.repeat(400_000));
+  await app.page.waitForFunction(() => document.querySelectorAll('[data-testid=storage-items] li').length === 0);
+  await app.page.waitForTimeout(2000); // Longer than the page waits before it looks a changed choice up.
+  const fetched = Object.keys(await app.mirror.stats()).filter((path) => !path.startsWith('/__'));
+  assert.deepEqual(fetched, [], 'what was deleted is not fetched anew');
+});
+
 const DATASET = 'datasets/Salesforce/wikitext/wikitext-2-raw-v1';
 
 /** A mirror with a model and the test split of WikiText-2, with another text here, in Parquet as on the hub. */

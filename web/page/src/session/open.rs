@@ -94,6 +94,12 @@ impl Session {
         }
     }
 
+    /// Whether this is the number of the latest measurement or continuation, and not of a preview.
+    pub(super) fn has_ordered(self, number: u32) -> bool {
+        self.results.run.with_untracked(|run| run.number() == number)
+            || self.continued.state.with_untracked(|continuation| continuation.number() == number)
+    }
+
     /// Whether the engine measures or continues a prompt.
     pub(crate) fn is_busy(self) -> bool {
         self.results.run.with(Run::is_running) || self.continued.state.with(ContinuationState::is_running)

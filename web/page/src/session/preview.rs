@@ -90,8 +90,8 @@ impl Session {
             Reply::Crashed(_) => {
                 self.choices.preview.update(|preview| (preview.is_busy, preview.progress) = (false, None));
             }
-            Reply::Ended { .. } => {
-                // A measurement may have downloaded files.
+            // A measurement may have downloaded files; a preview that was cancelled has not.
+            Reply::Ended { run, .. } if self.has_ordered(*run) => {
                 if self.choices.form.with_untracked(|form| matches!(form.model, ModelChoice::Hub(_))) {
                     self.choices.refresh_preview();
                     self.choices.form.notify();

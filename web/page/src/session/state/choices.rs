@@ -129,11 +129,13 @@ impl Choices {
 
     /// Whether a deletion removes files of the chosen model.
     pub(in crate::session) fn has_chosen(self, deletion: &Deletion) -> bool {
-        let is_of_hub = self.form.with_untracked(|form| matches!(form.model, ModelChoice::Hub(_)));
+        let Some(chosen) = self.form.with_untracked(|form| self.hub_of(form)) else { return false };
         match deletion {
             Deletion::Nothing => false,
-            Deletion::One { name } => is_of_hub && self.found().is_some_and(|found| found.to_string() == *name),
-            Deletion::Everything => is_of_hub,
+            // Before its commit is found, any revision of the model may be the chosen one.
+            Deletion::One { name } if chosen.revision().is_none() => name.split('@').next() == Some(chosen.name()),
+            Deletion::One { name } => chosen.to_string() == *name,
+            Deletion::Everything => true,
         }
     }
 
