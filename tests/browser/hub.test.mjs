@@ -98,7 +98,7 @@ visit('a model that is deleted while its preview is at work is not fetched again
   await app.choose({ 'text-select': ':pasted', rows: 99_999_999 });
   await app.mirror.reset();
   await app.page.evaluate(() => new MutationObserver((_, watcher) => {
-    if (!document.querySelector('[data-testid=extent]')?.textContent.startsWith('Counting')) return;
+    if (!/^Counting.*10\.4.MB/.test(document.querySelector('[data-testid=extent]')?.textContent)) return;
     watcher.disconnect();
     document.querySelector('[data-testid=storage-items] li button').click();
   }).observe(document.body, { childList: true, subtree: true, characterData: true }));
