@@ -11,8 +11,8 @@ const [FIRST, MORE] = [8, Number(process.env.SOAK_ROUNDS ?? 8)];
  * of these is cancelled.
  */
 const ON_DEVICE = [2, Number(process.env.SOAK_ON_DEVICE ?? 3)];
-/** Bytes by which the page's module takes memory. */
-const STEP = 1 << 19;
+/** Bytes by which the page's module takes memory: for the text of the largest recording, three for each character. */
+const STEP = 12 << 16;
 
 /** Bytes of the WebAssembly memories of the page itself. */
 async function ofModules(devtools) {
