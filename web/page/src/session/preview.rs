@@ -90,7 +90,7 @@ impl Session {
             Reply::Crashed(_) => {
                 self.choices.preview.update(|preview| (preview.is_busy, preview.progress) = (false, None));
             }
-            // A measurement may have downloaded files; a preview that was cancelled has not.
+            // A measurement may have downloaded weights. The end of a cancelled preview asks for no other preview.
             Reply::Ended { run, .. } if self.has_ordered(*run) => {
                 if self.choices.form.with_untracked(|form| matches!(form.model, ModelChoice::Hub(_))) {
                     self.choices.refresh_preview();
