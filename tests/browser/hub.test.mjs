@@ -431,6 +431,26 @@ visit('a stored file that was changed, cut or lengthened since it was verified i
   }
 });
 
+visit('a preview leaves the saved state of a measurement closed', {
+  webgpu: false, mirror: models({ tiny: 'tiny-gpt2' }),
+}, async (app) => {
+  const opened = () => app.engine().evaluate(() => self.opened.filter((name) => name.startsWith('state-')).length);
+  await app.engine().evaluate(() => {
+    const open = FileSystemFileHandle.prototype.createSyncAccessHandle;
+    self.opened = [];
+    FileSystemFileHandle.prototype.createSyncAccessHandle = function (...given) {
+      self.opened.push(this.name);
+      return open.apply(this, given);
+    };
+  });
+  await app.hub('test/tiny');
+  await app.page.waitForFunction(() => Number(document.querySelector('[data-testid=status]').dataset.ended) > 0);
+  assert.equal(await opened(), 0);
+  await app.choose(SMALL);
+  await app.measure();
+  assert.ok(await opened() >= 2, 'a measurement opens both states');
+});
+
 visit('stored weights that were damaged before they were whole are told, and a measurement of them does not go on', {
   webgpu: false, mirror: models({ damaged: 'tiny-llama' }),
 }, async (app) => {

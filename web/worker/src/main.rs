@@ -24,7 +24,7 @@ use std::rc::Rc;
 
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
-use futures::future::{AbortHandle, abortable};
+use futures::future::{AbortHandle, abortable, ready};
 use straightedge::corpus::tokenizer_panic;
 use straightedge::run::MapCache;
 use straightedge_api::error::Error;
@@ -109,21 +109,17 @@ impl Tasks {
 
     fn handle(&self, request: Request, handles: Vec<Blob>) {
         match request {
-            Request::Measure(order) => {
-                drop_task(&self.preview);
-                start(&self.measurement, order.run, work::measure(*order, handles, self.context()));
-            }
+            Request::Measure(order) => self.measure(order.run, work::measure(*order, handles, self.context())),
             Request::Resume { run, result } => {
-                drop_task(&self.preview);
                 let context = self.context();
-                start(&self.measurement, run, async move { work::resume(run, &result, handles, context).await });
+                self.measure(run, async move { work::resume(run, &result, handles, context).await });
             }
             Request::Continue { order, settings } => {
-                drop_task(&self.preview);
-                start(&self.measurement, order.run, work::continue_prompt(*order, *settings, handles, self.context()));
+                self.measure(order.run, work::continue_prompt(*order, *settings, handles, self.context()));
             }
             Request::Cores { cores } => self.cores.set(cores),
-            Request::Preview(order) => start(&self.preview, order.run, preview::run(*order, handles)),
+            // A preview saves no state: opening the states would keep those of a measurement from being opened.
+            Request::Preview(order) => start(&self.preview, order.run, preview::run(*order, handles), ready(())),
             Request::Cancel { run } => {
                 for task in [&self.measurement, &self.preview] {
                     if task.borrow().as_ref().is_some_and(|(current, _)| *current == run) {
@@ -139,16 +135,22 @@ impl Tasks {
             Request::Storage(deletion) => drop(self.deletions.unbounded_send(deletion)),
         }
     }
+
+    fn measure(&self, run: u32, work: impl Future<Output = ()> + 'static) {
+        drop_task(&self.preview);
+        start(&self.measurement, run, work, post_unfinished());
+    }
 }
 
-fn start(task: &Task, run: u32, work: impl Future<Output = ()> + 'static) {
+/// Replaces what `task` was doing by `work`; `then` follows its end, however it ended.
+fn start(task: &Task, run: u32, work: impl Future<Output = ()> + 'static, then: impl Future<Output = ()> + 'static) {
     let (work, handle) = abortable(run_yielding(work));
     drop_task(task);
     *task.borrow_mut() = Some((run, handle));
     spawn_local(async move {
         // An aborted task ends like any other: everything it held has been dropped.
         let _ = work.await;
-        post_unfinished().await;
+        then.await;
         post(&Reply::Ended { run, memory: memory() });
     });
 }
