@@ -27,7 +27,7 @@ import make_trained
 DEFAULT = (1e-6, "absolute")
 TOLERANCES = {
     "ppl": (1e-6, "relative"),
-    "delta_ppl": (1e-5, "of the perplexity"),
+    "delta_ppl": (1e-6, "of the larger perplexity"),
     "scaled_condition": (1e-4, "relative"),
     "condition": (1e-4, "relative"),
     "input_participation": (1e-6, "relative"),
@@ -80,7 +80,8 @@ class Comparison:
 
     def number(self, where: str, kind: str, found: float, expected: float, scale: float = 1.0) -> None:
         tolerance, of = TOLERANCES.get(kind, DEFAULT)
-        by = {"relative": abs(expected), "absolute": 1.0}.get(of, scale)
+        larger = scale + max(expected, 0.0)
+        by = {"relative": abs(expected), "absolute": 1.0, "of the larger perplexity": larger}.get(of, scale)
         difference = abs(found - expected) / by if by else abs(found - expected)
         self.largest[kind] = max(self.largest.get(kind, 0.0), difference)
         if not difference <= tolerance:
