@@ -197,7 +197,7 @@ visit('a connection that stalls is given up after its deadline, and a later try 
   await app.choose(SMALL);
   // Each answer stops half-way, so that every try brings less, until one brings nothing five times.
   await app.mirror.fault('stalled', 'model.safetensors', 1000);
-  await app.engine().evaluate(() => { self.times = 200; });
+  await app.engine().evaluate(() => { self.times = 60; });
   await app.run();
   assert.equal(await app.ended(), 'failed');
   assert.match(await app.error(), /^model\.safetensors: the connection failed \(no data for 60 seconds\)/);
