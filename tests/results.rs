@@ -177,15 +177,25 @@ fn what_a_full_disk_refuses_is_kept_elsewhere() {
 
 /// A command that a shell starts after it has run `first`, in its place.
 fn in_shell(first: &str, then: &Command) -> Command {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("{first} && exec \"$0\" \"$@\"")]).arg(then.get_program()).args(then.get_args());
+    through(&["sh", "-c", &format!("{first} && exec \"$0\" \"$@\"")], then)
+}
+
+/// A command that hears hangups also where the tests were started to ignore them, as by nohup, whose children do too.
+fn hearing_hangups(then: Command) -> Command {
+    if cfg!(target_os = "linux") { through(&["env", "--default-signal=HUP"], &then) } else { then }
+}
+
+/// A command that another program starts in its own place.
+fn through(starter: &[&str], then: &Command) -> Command {
+    let mut command = Command::new(starter[0]);
+    command.args(&starter[1..]).arg(then.get_program()).args(then.get_args());
     for (name, value) in then.get_envs() {
         match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
         };
     }
-    shell
+    command
 }
 
 #[cfg(target_os = "linux")]
@@ -284,7 +294,8 @@ fn every_signal_that_ends_the_program_keeps_what_is_known() {
     let folder = folder("signals");
     for name in ["-INT", "-TERM", "-HUP"] {
         let out = folder.join(format!("report{name}.json"));
-        let child = long_command(&folder, &out, 40_000).stderr(Stdio::piped()).spawn().expect("the program runs");
+        let mut hearing = hearing_hangups(long_command(&folder, &out, 40_000));
+        let child = hearing.stderr(Stdio::piped()).spawn().expect("the program runs");
         wait_until("a report", || out.exists());
         signal(&child, name);
         let output = child.wait_with_output().expect("the program ends");
