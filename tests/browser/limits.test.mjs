@@ -11,7 +11,7 @@ const MEASURES = 'swap,layers,probes,conjunction,controls';
 /** Training steps of each; the numbers need not be good. */
 const STEPS = 4;
 
-const CHOICE = { backend: 'gpu', rows: 1280 };
+const CHOICE = { backend: 'gpu', rows: 640 };
 
 /** Small, since an emulated device measures it. */
 const [MODEL, TEXT] = [join(FIXTURES, 'tiny-gpt2'), join(FIXTURES, 'texts/encyclopedia.txt')];

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { open, trial } from './driver.mjs';
 import { littleMemory, losing } from './shims.mjs';
 
-const CHOICE = { model: 'demo-gpt2', backend: 'gpu', rows: 2560 };
+const CHOICE = { model: 'demo-gpt2', backend: 'gpu', rows: 1280 };
 
 const numbers = ({ blocks, ppl }) => ({ ppl, blocks: blocks.map(({ row_microseconds, ...block }) => block) });
 
@@ -33,7 +33,7 @@ async function chooseDeep(app, t) {
   await promisify(execFile)(process.env.XTASK, ['made-model', folder, '--shape', '12x64']);
   await app.choose({ 'model-select': ':own' });
   await app.element('model-folder').setInputFiles(folder);
-  await app.choose({ 'text-select': 'tales:1', backend: 'gpu', rows: 1280 });
+  await app.choose({ 'text-select': 'tales:1', backend: 'gpu', rows: 640 });
 }
 
 /**
