@@ -51,7 +51,9 @@ async function measured(hub, cores) {
       first.seconds = (performance.now() - start) / 1000;
       first.bytes = mirror && await sent(mirror);
     });
-    const report = await app.measure();
+    // Every minute, what the page says of its progress.
+    const progress = setInterval(async () => console.error(await app.element('status').innerText()), 60_000);
+    const report = await app.measure(0).finally(() => clearInterval(progress));
     const trace = (await app.saved('trace')).bytes.toString();
     const device = webgpu ? await app.engine().evaluate(() => self.deviceBytes.most) : null;
     const bytes = mirror && await sent(mirror);

@@ -269,18 +269,18 @@ export class App {
     return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
   }
 
-  /** Waits until the measurement ends, and returns its phase. */
-  async ended() {
+  /** Waits until the measurement ends, for at most `timeout` milliseconds, 0 for any time; returns its phase. */
+  async ended(timeout = PATIENCE) {
     const status = this.element('status');
     await status.and(this.page.locator(':is([data-phase=finished], [data-phase=cancelled], [data-phase=failed])'))
-      .waitFor({ timeout: PATIENCE });
+      .waitFor({ timeout });
     return status.getAttribute('data-phase');
   }
 
-  /** Measures to the end and returns the downloaded report. */
-  async measure() {
+  /** Measures to the end, for at most `timeout` milliseconds, 0 for any time; returns the downloaded report. */
+  async measure(timeout = PATIENCE) {
     await this.run();
-    const phase = await this.ended();
+    const phase = await this.ended(timeout);
     const error = phase === 'failed' ? await this.error() : '';
     assert.equal(phase, 'finished', error);
     return this.report();
