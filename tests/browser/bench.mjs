@@ -51,8 +51,7 @@ async function measured(hub, cores) {
       first.seconds = (performance.now() - start) / 1000;
       first.bytes = mirror && await sent(mirror);
     });
-    // Every minute, what the page says of its progress.
-    const progress = setInterval(async () => console.error(await app.element('status').innerText()), 60_000);
+    const progress = setInterval(() => tell(app), 60_000);
     const report = await app.measure(0).finally(() => clearInterval(progress));
     const trace = (await app.saved('trace')).bytes.toString();
     const device = webgpu ? await app.engine().evaluate(() => self.deviceBytes.most) : null;
@@ -63,6 +62,12 @@ async function measured(hub, cores) {
     await app.browser.close();
     mirror?.stop();
   }
+}
+
+/** Prints what the page says of its progress; an empty line where the page has just closed. */
+async function tell(app) {
+  const said = Promise.all(['status', 'progress'].map((name) => app.element(name).allInnerTexts()));
+  console.error((await said.catch(() => [])).flat().join(': '));
 }
 
 /** Bytes that the mirror has sent of the model's files. */
