@@ -77,12 +77,17 @@ async function sent(mirror) {
 
 const megabytes = (bytes) => (bytes ? (bytes / 1e6).toFixed(0) : '–');
 
+/** How many workers took part: the engine, and every helper worker that memory allowed; each is a process of the trace. */
+function workers(trace) {
+  return new Set(JSON.parse(trace).traceEvents.filter(({ ph }) => ph === 'X').map(({ pid }) => pid)).size;
+}
+
 /** One line of the table. */
-function line({ cores, report, first, device, bytes }) {
+function line({ cores, report, trace, first, device, bytes }) {
   const { total, load, forward, solve } = report.seconds;
   const share = bytes && first.bytes ? `${(100 * first.bytes / bytes).toFixed(0)} % of ${megabytes(bytes)} MB` : '–';
   const cells = [
-    cores, total.toFixed(1), load.toFixed(1), forward.toFixed(1), solve.toFixed(1), (first.seconds ?? NaN).toFixed(1), share,
+    cores, workers(trace), total.toFixed(1), load.toFixed(1), forward.toFixed(1), solve.toFixed(1), (first.seconds ?? NaN).toFixed(1), share,
     megabytes(report.peak_memory), megabytes(device), report.blocks[0].r2_lin,
   ];
   return `| ${cells.join(' | ')} |`;
@@ -91,8 +96,8 @@ function line({ cores, report, first, device, bytes }) {
 const hub = await mkdtemp(join(tmpdir(), 'straightedge-bench-'));
 try {
   await writeModel(hub);
-  console.log('| cores | s | loading | rows | solving | first block after | bytes then | WebAssembly MB | device MB | R² of the first block |');
-  console.log('|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|');
+  console.log('| cores | workers | s | loading | rows | solving | first block after | bytes then | WebAssembly MB | device MB | R² of the first block |');
+  console.log('|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|');
   for (const cores of settings.cores) {
     const found = await measured(hub, cores);
     await writeFile(join(folder, `page-${cores}.json`), JSON.stringify(found.report));
